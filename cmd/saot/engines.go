@@ -34,8 +34,8 @@ of a command names one: go, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so.`,
 	return p.flag(cmd)
 }
 
-// refusePlugin returns an error where a run folder, which a stranger may have made, names its engine by a path. The
-// code in that file runs only where the user names it too.
+// refusePlugin returns an error if a run folder names its engine by a path: another person may have made the folder.
+// The plugin's code runs only if the user names the path too.
 func refusePlugin(dir, name string) error {
 	if !engine.IsPath(name) {
 		return nil

@@ -220,7 +220,7 @@ var packagePrefix = regexp.MustCompile(`^((saot|datasets|graph|fetch|continual|r
 	`mlflow|rank|file|engine|playground|method|baseline|control|install|plotting|course|viewer|transport|encoder|` +
 	`view|replay|train): )+`)
 
-// oneLine puts the lines of an error, which are its parts, into one, and leaves out what a terminal takes as commands.
+// oneLine puts the lines of an error, which are its parts, into one, and replaces control characters.
 func oneLine(err error) string {
 	parts := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' })
 	for i := range parts {

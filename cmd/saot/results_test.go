@@ -22,7 +22,7 @@ import (
 var update = flag.Bool("update", false, "write the tables into the documents")
 
 // Where a document has <!-- saot table … --> or <!-- saot tune … --> and <!-- end -->, what stands between is what the
-// command prints, without what the document has already said.
+// command prints, without headings and legends that the document has already.
 func TestDocuments(t *testing.T) {
 	t.Chdir("../..")
 	block := regexp.MustCompile(`(?s)(<!-- saot ((?:table|tune) [^>]*) -->\n)(.*?)(<!-- end -->)`)
@@ -48,14 +48,14 @@ func TestDocuments(t *testing.T) {
 	require.Positive(t, tables)
 }
 
-// said is what the blocks of a document have said so far.
+// said holds the heading and the legend that a document has already.
 type said struct {
 	heading string // of the block before, if it has one table
 	legend  string // of the first block
 }
 
-// once leaves out the heading of a block of one table where it is that of the block before, and the first block's
-// legend.
+// once returns a block without its heading if the block before has the same, and with a pointer for the legend if the
+// first block has the same.
 func (s *said) once(block string) string {
 	body := strings.TrimRight(block, "\n")
 	paragraphs := strings.Split(body, "\n\n")

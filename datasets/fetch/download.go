@@ -49,7 +49,7 @@ func (b bookmark) validator() string {
 
 func (d *download) sidecar() string { return d.part + ".json" }
 
-// source stands for the address in the sidecar: the address itself may hold a password, which is not for the disk.
+// source identifies the address in the sidecar. It is a checksum, because an address may hold a password.
 func (d *download) source() string {
 	sum := sha256.Sum256([]byte(d.url))
 	return hex.EncodeToString(sum[:])
@@ -375,7 +375,7 @@ func (d *download) drop() {
 	for _, path := range []string{d.part, d.sidecar()} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			if f, err := file.OpenOwn(path, os.O_WRONLY|os.O_TRUNC); err == nil {
-				_ = f.Close() // a sidecar that says nothing is not resumed from either
+				_ = f.Close() // an empty sidecar is not resumed from either
 			}
 		}
 	}

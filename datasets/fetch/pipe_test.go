@@ -19,7 +19,7 @@ func TestSumOfAPipe(t *testing.T) {
 	require.ErrorContains(t, err, "not a regular file")
 }
 
-// A link that lies where a part goes is not followed.
+// A download does not follow a link that has the name of its partial file.
 func TestPartIsNoLink(t *testing.T) {
 	r := serve(t, &mirror{content: noise(33, 1000)})
 	private := filepath.Join(t.TempDir(), "private")

@@ -1,5 +1,5 @@
 // Package file writes files that are complete or absent, keeps processes from changing one file at once, takes
-// checksums, and reads files that strangers may have made.
+// checksums, and reads files that other people may have made.
 //
 // It is our own because each library does one half: renameio has no lock, and flock leaves its file behind and
 // cannot hand a held lock to a child process, which a sweep needs.
@@ -21,9 +21,9 @@ import (
 )
 
 // Write replaces the file at path by data. A reader sees the old content or the new content, never a part, even after a
-// crash or a power failure. It makes the folder if there is none, and refuses to replace what is no regular file. A
-// symbolic link is itself replaced: in a folder of somebody else it may lead to any file of the user. Waiting for the
-// disk made no measurable difference to a cache file of 100 MB.
+// crash or a power failure. It makes the folder if there is none. It returns an error if path is there and is not a
+// regular file. It replaces a symbolic link instead of following it: in another person's folder, a link may lead to any
+// of the user's files. Waiting for the disk made no measurable difference to a cache file of 100 MB.
 func Write(path string, data []byte) error {
 	return Replace(path, func(w io.Writer) error {
 		_, err := w.Write(data)

@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// OpenOwn opens a file to write in place, with permissions 0644 where the flags create it. It refuses a symbolic link,
-// which in a folder of somebody else may lead to any file of the user, and whatever else is no regular file.
+// OpenOwn opens a file to write in place, with permissions 0644 where the flags create it. It returns an
+// error for a symbolic link, which may lead to any of the user's files, and for a pipe or a device.
 func OpenOwn(path string, flags int) (*os.File, error) {
 	if info, err := os.Lstat(path); err == nil {
 		switch {
@@ -16,5 +16,5 @@ func OpenOwn(path string, flags int) (*os.File, error) {
 			return nil, fmt.Errorf("%s is not a regular file", path)
 		}
 	}
-	return os.OpenFile(path, flags|noFollow, 0o644) // there may be a link by now
+	return os.OpenFile(path, flags|noFollow, 0o644) // a link may have appeared since
 }

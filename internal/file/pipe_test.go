@@ -32,7 +32,7 @@ func TestOnlyRegularFilesAreReplacedOrRead(t *testing.T) {
 	require.NotZero(t, info.Mode()&os.ModeNamedPipe)
 }
 
-// What is written in place is no file elsewhere.
+// A file that is written in place is not reached through a link.
 func TestOpenOwn(t *testing.T) {
 	dir := t.TempDir()
 	private, link := filepath.Join(dir, "private"), filepath.Join(dir, "link")

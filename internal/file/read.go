@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// Open opens a file, or the one that a symbolic link at path leads to, for reading. It refuses what is no regular file:
-// a pipe or a device may have no end, and a pipe that nobody writes to would be waited for.
+// Open opens a file for reading, and follows symbolic links. It returns an error for a pipe or a device: reading from
+// one may never end, and opening a pipe waits for a writer.
 func Open(path string) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", path)
@@ -15,7 +15,7 @@ func Open(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// Read reads a file that Open opens. It returns an error if the file has more than most bytes.
+// Read returns the content of a file that Open accepts. It returns an error if the file has more than most bytes.
 func Read(path string, most int64) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {

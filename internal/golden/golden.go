@@ -1,5 +1,5 @@
-// Package golden compares the pictures that tests draw with committed ones, and says where numbers are equal bit by
-// bit.
+// Package golden compares the pictures that tests draw with committed ones, and tells whether this program rounds
+// numbers as the committed ones are rounded.
 package golden
 
 import (
@@ -12,14 +12,15 @@ import (
 	"runtime"
 )
 
-// Exact reports whether this program rounds as the one that wrote the goldens: on amd64, without fusing products and
-// sums, as it does from GOAMD64=v3 on. The product is 1 + 2⁻²⁹ + 2⁻⁶⁰, whose end is rounded away unless it is fused.
+// Exact reports whether this program rounds as the one that wrote the goldens, which ran on amd64 and did not fuse a
+// product and a sum. Programs for GOAMD64=v3 fuse them. Here the product is 1 + 2⁻²⁹ + 2⁻⁶⁰. Rounding drops the last
+// term unless product and sum are fused.
 func Exact() bool {
 	const x = 1 + 0x1p-30
 	return runtime.GOARCH == "amd64" && sum(x, x, -1-0x1p-29) == 0
 }
 
-// sum stays a function, so that the compiler does not know its numbers.
+// sum is not inlined: otherwise the compiler computes it.
 //
 //go:noinline
 func sum(x, y, z float64) float64 { return x*y + z }

@@ -1,4 +1,4 @@
-// Package untrusted makes text that strangers may have written fit to be printed.
+// Package untrusted makes text from other people's files safe to print.
 package untrusted
 
 import (
@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// Plain puts a space for each control character: a terminal takes some as commands.
+// Plain replaces each control character by a space. Terminals take some control characters as commands.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -18,8 +18,8 @@ func Plain(text string) string {
 	}, text)
 }
 
-// CheckJSON returns an error if a string or the name of a field in a document, which must be JSON, holds a control
-// character. A decoder would take longer than all else that is done with a result.
+// CheckJSON returns an error if a string or a field's name in a JSON document holds a control character. It scans the
+// bytes: to decode them again would take longer than to read the result.
 func CheckJSON(document []byte) error {
 	for i := 0; i+1 < len(document); i++ {
 		control := false
@@ -48,5 +48,5 @@ func controlCode(digits []byte) bool {
 var markdown = strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "`", "\\`", "[", `\[`, "]", `\]`,
 	"<", "&lt;", "&", "&amp;", "\n", " ", "\r", " ")
 
-// Markdown keeps a text from being taken for marks, cells or tags.
+// Markdown escapes the characters of a text that Markdown or HTML would take for markup.
 func Markdown(text string) string { return markdown.Replace(text) }

@@ -80,7 +80,7 @@ type partial struct {
 	Sketches    []sketch     `json:"sketches,omitempty"` // of each task, when it was learned
 }
 
-// maxHeader bounds the header of a checkpoint, in bytes. The file's size does not: it may be a hole.
+// maxHeader is the largest header of a checkpoint, in bytes. The file's size is no bound: a sparse file may claim any.
 const maxHeader = 256 << 20
 
 // checkpointMagic is the first line of a checkpoint.

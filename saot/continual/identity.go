@@ -27,7 +27,7 @@ type Identity struct {
 	ProbeRows int `json:"probe_rows,omitempty"`
 }
 
-// check returns an error if a text of the identity holds a control character, which readers of results refuse.
+// check returns an error if a text of the identity holds a control character: no result with one can be read back.
 func (id *Identity) check() error {
 	data, err := json.Marshal(id)
 	if err != nil {

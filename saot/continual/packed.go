@@ -26,8 +26,8 @@ import (
 // {"path": run folder, "result": content of its result.json} a line, in ascending order of the paths.
 const PackedExt = ".jsonl.gz"
 
-// Bounds in bytes: of a line of packed results, a hundred times the largest so far, and of a result's file, which the
-// matrices of a thousand tasks fill to a quarter.
+// Bounds in bytes. The largest line of packed results so far is a hundredth of maxLine. The result of a run of a
+// thousand tasks takes a quarter of maxResult.
 const (
 	maxLine   = 32 << 20
 	maxResult = 1 << 30

@@ -98,7 +98,7 @@ func newRun(stream *datasets.Stream, m Method, opt Options) (*run, error) {
 		r.identity.Engine, r.compiled = opt.Engine.Info().Name, opt.Engine.Compiled()
 	}
 	if err := r.identity.check(); err != nil {
-		return nil, fmt.Errorf("continual: the settings, or what is noted of the dataset: %w", err)
+		return nil, fmt.Errorf("continual: settings or notes of the dataset: %w", err)
 	}
 	for _, p := range opt.Probes {
 		for _, s := range Settings() {

@@ -215,7 +215,7 @@ func parseSpec(text string) (spec, error) {
 	return spec{}, unknown
 }
 
-// IsPath reports whether a name is that of a plugin's file: to open such an engine runs the code in it.
+// IsPath reports whether the name of an engine is the path of a plugin. Opening such an engine runs the plugin's code.
 func IsPath(name string) bool {
 	s, err := parseSpec(name)
 	return err == nil && filepath.IsAbs(s.target)

@@ -147,7 +147,7 @@ func deviceName(name string, backend compute.Backend) string {
 	if name == nameGo {
 		return fmt.Sprintf("CPU (%s/%s, %d threads)", runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0))
 	}
-	return strings.Join(strings.Fields(backend.DeviceDescription(0)), " ") // results hold it, and no control characters
+	return strings.Join(strings.Fields(backend.DeviceDescription(0)), " ") // results may hold no control characters
 }
 
 // moduleVersion returns the version of a Go module linked into this binary, "unknown" where the binary does not tell.

@@ -292,8 +292,8 @@ func pastNodes(l method.Load, t, stored int) int {
 	return stored * (1 + min(t, l.PastTasks))
 }
 
-// columnBytes is what the weights of the first layer take, where steps are taken with their gradient and Adam's two
-// moments. A small file may have billions of columns.
+// columnBytes is the memory of the first layer's weights. Training also keeps their gradient and Adam's two moments. A
+// small file may have billions of columns.
 func (s *shape) columnBytes(l method.Load) float64 {
 	if l.Hidden == 0 && l.Out == 0 {
 		return 4 * 512 * float64(s.columns)

@@ -131,7 +131,7 @@ func (o *Overview) cells(groups []*Group) (cells map[string]map[string]Cell, met
 }
 
 // complete drops streams and methods until all methods have all streams, with at least half of the seeds that most
-// methods have there: one method of few seeds would leave the others few blocks.
+// methods have there. A method of few seeds would leave few blocks for all.
 func (o *Overview) complete(cells map[string]map[string]Cell, ran map[string]int,
 	methods *[]string) (streams []string) {
 	for stream, n := range ran {
@@ -152,7 +152,7 @@ func (o *Overview) complete(cells map[string]map[string]Cell, ran map[string]int
 		})
 	}
 	leave("no runs", func(m, stream string) bool { return cells[m][stream].N == 0 })
-	most := map[string][]uint64{} // none where no two methods have the same
+	most := map[string][]uint64{} // only where two methods or more have the same seeds
 	for _, stream := range streams {
 		var all [][]uint64
 		for _, m := range *methods {

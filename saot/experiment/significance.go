@@ -39,8 +39,8 @@ func pairedTTest(a, b []float64) float64 {
 	return min(1, 2*distuv.StudentsT{Sigma: 1, Nu: n - 1}.Survival(t))
 }
 
-// test compares every row of a column with the best of leastPairs seeds or more, over the seeds that both have. A row
-// of fewer seeds, the best or not, is not tested.
+// test compares every row of a column with the best row that has leastPairs seeds or more, over the seeds that both
+// have. It leaves out a row that shares fewer seeds with the best.
 func (t *Table) test(column int) {
 	best := t.best(column)
 	if best == nil {
@@ -64,8 +64,8 @@ func (t *Table) test(column int) {
 	}
 }
 
-// best returns the cell of the highest mean over leastPairs seeds or more, the first of several; nil where the column
-// has none.
+// best returns the cell with the highest mean among those of leastPairs seeds or more: the first of equal ones, or nil
+// if there is none.
 func (t *Table) best(column int) (best *Cell) {
 	for r := range t.Rows {
 		if c := &t.Rows[r].Cells[column]; c.N >= leastPairs && (best == nil || c.Mean > best.Mean) {

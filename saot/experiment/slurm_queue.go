@@ -18,7 +18,7 @@ import (
 // slurmJobsFile is the name of the list of jobs in the folder of a sweep that was launched on Slurm: one line per job.
 const slurmJobsFile = "slurm-jobs.jsonl"
 
-// mostJobs bounds the size of that list.
+// mostJobs is the largest size of that list, in bytes.
 const mostJobs = 64 << 20
 
 // slurmJob is an array job. It names the folders of its runs by the tasks' numbers: those are of a spec that may have

@@ -90,7 +90,7 @@ func specText(name string) ([]byte, error) {
 			name, near.Hint(name, Specs()), strings.Join(Specs(), ", "))
 }
 
-// readSpec reads a file, which may be a pipe, no further than where it is too long.
+// readSpec reads at most one byte more than the longest spec. The file may be a pipe.
 func readSpec(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -45,16 +45,16 @@ func (s *specFile) UnmarshalYAML(node ast.Node) error {
 	return err
 }
 
-// Bounds of a spec. The parser keeps the keys that lead to an entry with each entry, and its memory grows with the
-// square of the depth.
+// Bounds of a spec. The parser keeps with each entry the keys that lead to it, so its memory grows with the square of
+// the depth.
 const (
 	maxSpec  = 1 << 20 // bytes
 	maxDepth = 32      // of lists and mappings within one another
 	maxKey   = 100     // bytes
 )
 
-// bounded returns an error where a spec is too long or too deep to be parsed. Levels that begin on lines of their own
-// do not count: their indentation bounds them.
+// bounded returns an error if a spec is too long or too deep to parse. Levels that begin on a line of their own do not
+// count: each takes more indentation, so the length bounds them.
 func bounded(data []byte) error {
 	if len(data) > maxSpec {
 		return fmt.Errorf("a spec is larger than %d bytes", maxSpec)

@@ -69,9 +69,9 @@ type Cell struct {
 
 	Rank   Rank
 	Place  int     // in the column, from 1; 0 where it is not shown
-	Tested bool    // against the best of three seeds or more of the column
+	Tested bool    // against the best row of the column that has three seeds or more
 	P      float64 // of the paired t-test, after Holm's correction over the column
-	Worse  bool    // than that, P below 0.05
+	Worse  bool    // than that row, with P below 0.05
 
 	Notes []int // in Table.Notes
 }
@@ -98,9 +98,9 @@ type Table struct {
 //
 // In each column the best figure, that is the highest, and the next are ranked. All rows take part, controls and
 // supervised methods too. Figures that are printed alike (one decimal) are tied and have the same rank; a column of
-// one figure, or whose figures are all level, has no ranks. Rows are tested against the best of three seeds or more, by
-// the paired t-test over the seeds that both have, where these are three or more; since the best is chosen by the same
-// runs, p is a guide and no proof. The paper's figures are neither ranked nor tested: they mix protocols.
+// one figure, or whose figures are all level, has no ranks. Rows are tested against the best row that has three seeds
+// or more, by a paired t-test over the seeds that both have, if these are three or more. The same runs choose the best
+// row, so p is a guide and no proof. The paper's figures are neither ranked nor tested: they mix protocols.
 //
 // It returns an error that names two files if the runs of one dataset cannot be compared: other data, split, scaling of
 // features, direction of edges, program, engine, or bound of the probes' train nodes.
@@ -170,7 +170,7 @@ func newTable(groups []*Group, paper []printed) *Table {
 	return t
 }
 
-// generated is what the name of a stream whose features are generated bears.
+// generated returns what follows the name of a stream whose features are generated.
 func (g *Group) generated() string {
 	if g.Info().Synthetic {
 		return ", generated data"

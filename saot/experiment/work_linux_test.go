@@ -49,7 +49,7 @@ func TestLogOnAFullDisk(t *testing.T) {
 	require.Regexp(t, `^saot: no room \(its log is not whole: write .*/log.txt: no space left on device\)$`, f.Error)
 }
 
-// A link that lies where a log goes is not followed.
+// A run does not follow a link that has the name of its log.
 func TestLogIsNoLink(t *testing.T) {
 	s, err := NewSweep(t.TempDir(), seeds(t, 1))
 	require.NoError(t, err)

@@ -77,10 +77,11 @@
 //   - If ε must be small: AnnealFrom starts at a large ε and passes the potentials on, OverRelaxation takes longer
 //     steps, and Adaptive often needs a tenth of the sweeps (a fixed ω close to 2 may not converge at all). Start
 //     takes the potentials of a problem nearby.
-//   - A NaN comes only from kernel sweeps where range(C)/ε is beyond the number format (about 60 in float32, 200 in
-//     float64, half of that in unrolled gradients) or relaxed masses differ much, or from a cost that has one. Host
-//     functions then return an error; in a graph the marginal error is NaN or infinite. AutoDomain avoids it unless
-//     SinkhornConfig.CostRange is less than the cost's, and LogDomain always does.
+//   - A NaN comes only from kernel sweeps or from a cost that has one. Kernel sweeps fail where range(C)/ε is beyond
+//     the number format: about 60 in float32 and 200 in float64, and half of that in unrolled gradients. In graphs they
+//     also fail where a marginal is relaxed, ρ/ε is large and the masses differ. Host functions then return an error;
+//     in a graph the marginal error is NaN or infinite. AutoDomain avoids it unless SinkhornConfig.CostRange is less
+//     than the cost's, and LogDomain always does.
 //   - The outer steps of FusedGromov solve a problem that is not convex: they may settle in different plans from
 //     different starts, or move between two without settling (Status OuterLimit). A larger ε makes it more convex. Two
 //     steps from μνᵀ are the default of the method, and where they stop is part of it. ProximalPoint sharpens the plan

@@ -156,7 +156,7 @@ func (p GraphProblem) assert() {
 	}
 }
 
-// isReal reports whether a node has a type that the constants of this package are made for.
+// isReal reports whether a node is float32 or float64, the types for which this package chooses its constants.
 func isReal(x *graph.Node) bool { return x.DType() == dtypes.Float32 || x.DType() == dtypes.Float64 }
 
 // fits returns an error unless a vector has the type of a cost, and an entry for each of its rows (or columns).

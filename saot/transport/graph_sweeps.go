@@ -40,9 +40,9 @@ func newGraphSweeps(p GraphProblem, epsilon *graph.Node, domain Domain) *graphSw
 	return s
 }
 
-// graphDomain resolves AutoDomain from the range that the config promises. The range says nothing of relaxed marginals:
-// the constant between their potentials is about ρ/2ε·|log of the ratio of the masses|. On the way back, unrolled
-// sweeps divide by squares of the sums that the others divide by.
+// graphDomain resolves AutoDomain from the range that the config promises. The range does not bound the scalings of
+// relaxed marginals: the constant between their potentials is about ρ/2ε·|log of the ratio of the masses|. The gradient
+// of unrolled sweeps divides by the squares of the sums by which a sweep divides.
 func (c SinkhornConfig) graphDomain(epsilon float64, dtype dtypes.DType, relaxed bool) Domain {
 	bound := kernelBound(dtype)
 	if c.Gradient == Unrolled {

@@ -82,8 +82,8 @@ func TestGraphDomainIsChosenFromTheRange(t *testing.T) {
 	}
 }
 
-// Scalings that the range of the cost does not bound are left to the log form: those of relaxed masses that differ,
-// and the squares that gradients of sweeps divide by.
+// AutoDomain takes the log form where the range of the cost does not bound the numbers: for relaxed masses that differ,
+// and for the squares by which the gradient of unrolled sweeps divides.
 func TestAutoDomainAvoidsOverflow(t *testing.T) {
 	mass := func(of *graph.Node, x float32) *graph.Node { return graph.Const(of.Graph(), []float32{x}) }
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {

@@ -169,7 +169,7 @@ class TransportPage extends Page<Settings> {
     this.look();
   }
 
-  /** The first sweep from zero potentials again. */
+  /** Returns to the plan after one sweep from zero potentials. */
   restartSweeps() {
     this.runs.play(false);
     this.settings.sweeps = 1;
@@ -189,7 +189,7 @@ class TransportPage extends Page<Settings> {
     this.change();
   }
 
-  /** Whether one sweep more changes nothing. */
+  /** Whether another sweep would change nothing. */
   private get converged(): boolean {
     return this.settings.sweeps > 0 && (this.problem.plan?.marginalError ?? 1) <= 1e-9;
   }

@@ -14,8 +14,8 @@ import (
 )
 
 // pipIndex returns the package index that pip is set to, by PIP_INDEX_URL or by its configuration, "" where none is
-// set: users who have a mirror have told pip. Python takes modules from the folder it starts in, which is therefore
-// one of the user.
+// set: users who have a mirror have told pip. Python imports modules from its working directory, so the command runs in
+// the given folder, which belongs to the user.
 func pipIndex(ctx context.Context, folder string) string {
 	if index := os.Getenv("PIP_INDEX_URL"); index != "" {
 		return index

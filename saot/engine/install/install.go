@@ -165,8 +165,8 @@ func (b bundle) temporary() string {
 	return filepath.Join(filepath.Dir(b.folder), ".install-"+filepath.Base(b.folder))
 }
 
-// unpack unpacks a wheel to the temporary folder. A given one may lie in a folder of somebody else, who may change it:
-// it is copied, and the copy checked.
+// unpack unpacks a wheel to the temporary folder. A given wheel may lie in a folder that others can write to. unpack
+// copies such a wheel, checks the copy, and unpacks the copy.
 func (b bundle) unpack(ctx context.Context, w wheel, archive string, given bool) error {
 	if !given {
 		return unpack(ctx, archive, b.temporary())
@@ -181,7 +181,7 @@ func (b bundle) unpack(ctx context.Context, w wheel, archive string, given bool)
 		hash := sha256.New()
 		_, err := io.Copy(io.MultiWriter(to, hash), file.Reader(ctx, in))
 		if err == nil && hex.EncodeToString(hash.Sum(nil)) != w.sha256 {
-			err = fmt.Errorf("%s changes: it is no longer the pinned package", archive)
+			err = fmt.Errorf("%s changed during the install: it is not the pinned package", archive)
 		}
 		return err
 	})

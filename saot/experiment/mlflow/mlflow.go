@@ -194,8 +194,8 @@ const (
 	maxPicture  = 64 << 20 // bytes
 )
 
-// pictureOf reads the picture in a run folder, or nothing where there is none. A store is often shared: a link of that
-// name, which may lead to any file of the user, and what is no picture are passed over.
+// pictureOf returns the picture in a run folder, or nil if there is none. It ignores a symbolic link, which may lead to
+// any of the user's files, and a file that is not a PNG: others may read the store.
 func pictureOf(s *continual.Stored) ([]byte, error) {
 	path := filepath.Join(filepath.Dir(s.Path), pictureFile)
 	info, err := os.Lstat(path)

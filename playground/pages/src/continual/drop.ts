@@ -47,7 +47,7 @@ function unpacked(data: Uint8Array, left: number): Files {
 
 const isPart = (path: string) => /(^|\/)(head|task-\d+)\.json$/.test(path);
 const isPage = (path: string) => /\.html?$/i.test(path);
-/** Whether a page is the one that saot show --html writes into a run folder, of a recording that is itself among the files. */
+/** Whether a page shows a recording that is itself among the files: saot show --html writes it into the run folder. */
 const isAgain = (page: string, all: object) => ["", "recording/"].some((f) => page.replace(/[^/]*$/, `${f}head.json`) in all);
 const isArchive = (path: string) => /\.zip$/i.test(path);
 const isWanted = (path: string) => isPart(path) || isPage(path) || isArchive(path);

@@ -92,7 +92,7 @@ export class AxesPicture extends Picture {
     this.actions.changed();
   }
 
-  /** Says whether it painted: it takes no histogram's last mass. */
+  /** Paints a bin, unless that takes the histogram's last mass. It returns whether it did. */
   private paintBin(k: number, height: number): boolean {
     const h = this.problem[this.side];
     const old = h[k];
@@ -156,7 +156,7 @@ export class AxesPicture extends Picture {
     h.forEach((v, k) => this.pen.fillRect(this.px(k / this.bins) + 0.5, base, wide - 1, up * (v * tall * this.height + 1)));
   }
 
-  /** The mass of each bin at time t: an entry of the plan is split between the two bins that its place is between. */
+  /** The mass of each bin at time t: an entry of the plan is split between its two nearest bins. */
   private moved(plan: Float64Array): number[] {
     const { t } = this.problem.settings;
     const h = new Array<number>(this.bins).fill(0);
@@ -170,7 +170,7 @@ export class AxesPicture extends Picture {
     return h;
   }
 
-  /** The histogram of the mass at time t, on a level between the two. */
+  /** Draws the histogram at time t, between the two others. */
   private between(plan: Float64Array, color: string) {
     const { t } = this.problem.settings;
     const scale = (tall * this.height * 0.9) / Math.max(...masses(this.problem.x), ...masses(this.problem.y));
