@@ -35,7 +35,7 @@ type (
 		Seeds  []uint64  `json:"seeds,omitempty"`
 		Rank   int       `json:"rank,omitempty"`  // 1 is best, 2 is second
 		Place  int       `json:"place,omitempty"` // in a column of a table across datasets
-		P      *float64  `json:"p,omitempty"`     // against the best row with three seeds or more, after Holm's correction
+		P      *float64  `json:"p,omitempty"`     // against the best row with enough seeds, after Holm's correction
 		Worse  bool      `json:"worse,omitempty"`
 		Notes  []int     `json:"notes,omitempty"` // places in the table's notes
 	}

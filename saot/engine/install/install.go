@@ -181,7 +181,7 @@ func (b bundle) unpack(ctx context.Context, w wheel, archive string, given bool)
 		hash := sha256.New()
 		_, err := io.Copy(io.MultiWriter(to, hash), file.Reader(ctx, in))
 		if err == nil && hex.EncodeToString(hash.Sum(nil)) != w.sha256 {
-			err = fmt.Errorf("%s changed during the install: it is not the pinned package", archive)
+			err = fmt.Errorf("%s changed during the install: it is no longer the pinned package", archive)
 		}
 		return err
 	})
