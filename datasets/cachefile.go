@@ -35,7 +35,7 @@ import (
 // A section's sum is the CRC-32C of the CRC-32Cs of its blocks of sumBlock bytes, so that all cores can take it.
 const (
 	cacheMagic   = "SAOTgrph"
-	cacheVersion = 3
+	cacheVersion = 4
 	headerBytes  = 64
 	entryBytes   = 24
 	sectionAlign = 64

@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -43,8 +44,27 @@ type File struct {
 
 // Copy is a known file with other bytes than the published one.
 type Copy struct {
-	SHA256 string
-	Origin string
+	SHA256  string
+	Origin  string
+	Content string // Dataset.Content of what it holds, read undirected; of a stand-in's file without features
+}
+
+// KnownContent returns the Dataset.Content of a dataset whose Checksum is that of a known copy, or "". Results that
+// record a checksum alone are compared by it.
+func KnownContent(checksum string) string {
+	for _, e := range Catalog() {
+		for _, f := range e.Files {
+			for _, c := range f.Copies {
+				switch {
+				case e.StandIn == "" && c.SHA256 == checksum:
+					return c.Content
+				case e.StandIn != "" && e.standInSum(c.SHA256) == checksum:
+					return e.standInSum(c.Content)
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // Stats are the figures of a dataset; 0 stands for one that is not given.
@@ -76,8 +96,11 @@ func Catalog() []Entry {
 	return append(entries, standIns(benchmarks())...)
 }
 
+// ErrUnknown marks a name that no dataset has.
+var ErrUnknown = errors.New("unknown dataset")
+
 // Lookup returns the entry of a name; those of generated graphs (ParseSynthetic, ParseScaled) are made for it. Its
-// error lists the known names, or says what is wrong with that of a generated graph.
+// error is ErrUnknown and lists the known names, or says what is wrong with that of a generated graph.
 func Lookup(name string) (Entry, error) {
 	if strings.HasPrefix(name, scaledPrefix) {
 		return scaledEntry(name)
@@ -93,8 +116,8 @@ func Lookup(name string) (Entry, error) {
 		known = append(known, e.Name)
 	}
 	return Entry{},
-		fmt.Errorf("datasets: unknown dataset %q%s: choose %s, or the path of your own .npz file or folder, "+
-			"such as ./graph", name, hint(name, known), strings.Join(known, ", "))
+		fmt.Errorf("datasets: %w %q%s: choose %s, or the path of your own .npz file or folder, such as ./graph",
+			ErrUnknown, name, hint(name, known), strings.Join(known, ", "))
 }
 
 // hint says how a file or folder of the name is meant, or which known name may be.
@@ -135,8 +158,8 @@ func fromGraph2gauss(name, blob string) File {
 	return onGitHub("abojchevski/graph2gauss", "data/"+name, name, blob)
 }
 
-func (f File) withCopy(sha256 string) File {
-	f.Copies = append(f.Copies, Copy{SHA256: sha256, Origin: repackaged})
+func (f File) withCopy(sha256, content string) File {
+	f.Copies = append(f.Copies, Copy{sha256, repackaged, content})
 	return f
 }
 
@@ -218,9 +241,11 @@ func largeBenchmarks() []Entry {
 
 func citations() []Entry {
 	coraML := fromGraph2gauss("cora_ml.npz", "2df67d57d5c34554a689f8addde7fc3bdf37a415").
-		withCopy("9575fe87e7d988d967d01ec0b6ef692ace091b49de100b028817c03a2e23305f")
+		withCopy("9575fe87e7d988d967d01ec0b6ef692ace091b49de100b028817c03a2e23305f",
+			"ef7e7a063fabb04f6abe2a149cc8ab492db8153897b3e2496412b5fb9159357b")
 	coauthorCS := gnnBenchmark("ms_academic_cs.npz", "9bdd7da943d86b74297e8d32e99eb64245b52835").
-		withCopy("6775a2bbbd626ccee6ff95ffe4e725a9e72980b4b3799dd8a9317d9597a099d3")
+		withCopy("6775a2bbbd626ccee6ff95ffe4e725a9e72980b4b3799dd8a9317d9597a099d3",
+			"231789ce21af29c3ca8fd9a24e07685e810f05d26694ac1978d956df33beffff")
 	return []Entry{{
 		Name: "cora-ml", Title: "Cora-ML: papers of machine learning", Layout: LayoutNPZ, License: mitRepository,
 		Citation: graph2gauss,
@@ -252,7 +277,8 @@ func citations() []Entry {
 
 func coPurchases() []Entry {
 	computers := gnnBenchmark("amazon_electronics_computers.npz", "8120e4148a330b3fafe37c4476823302d9d834b9").
-		withCopy("d05b999eb3bd2f435582e97ba926a7956e8ec6e98d1a60b4388def7368c3d5d0")
+		withCopy("d05b999eb3bd2f435582e97ba926a7956e8ec6e98d1a60b4388def7368c3d5d0",
+			"f5976daad55bbf9999b32ab3d931c0cf4ad12e60cd7e44b98e8eddacafe5b9fd")
 	return []Entry{{
 		Name: "amazon-computers", Title: "Amazon-Computers: goods bought together", Layout: LayoutNPZ,
 		License: mitRepository, Citation: pitfalls,
@@ -295,7 +321,8 @@ func others() []Entry {
 	}, {
 		Name: "uai", Title: "UAI2010: pages of Wikipedia", Layout: LayoutNPZ, License: "MIT (of GraphData)",
 		Files: []File{{Name: "uai.npz",
-			Copies: []Copy{{"c58c5fe6056c3c902e524656aa047e125cc61affd5ab27b1eadf7178965abb07", repackaged}}}},
+			Copies: []Copy{{"c58c5fe6056c3c902e524656aa047e125cc61affd5ab27b1eadf7178965abb07", repackaged,
+				"92c11307c5d0716a917f36dfa790e51207a22d8685a8bbbb82a2fe41fd210cec"}}}},
 		Citation: "Wang, Zhu, Bo, Cui, Shi, Pei: AM-GCN: Adaptive Multi-channel Graph Convolutional Networks. KDD 2020",
 		True:     Stats{Nodes: 3067, Edges: 28308, Columns: 4973, Classes: 19, Tasks: 9},
 		Note: "GraphData publishes it with other keys (github.com/EdisonLeeeee/GraphData): store adj_ and attr_ " +

@@ -103,8 +103,12 @@ func TestCatalogKnowsRealFiles(t *testing.T) {
 			require.NoError(t, err)
 			s := Store{Dir: filepath.Dir(realFile(t, e.Files[0].Name))}
 			require.Equal(t, KnownCopy, s.verify(t, e).State)
+			whole, err := Open(name, s.Dir, Options{})
+			require.NoError(t, err)
+			require.Equal(t, KnownContent(whole.Checksum), whole.Content)
 			ds, err := Open(name, s.Dir, Options{TopologyOnly: true})
 			require.NoError(t, err)
+			require.NotEqual(t, whole.Content, ds.Content)
 			require.Equal(t, []int64{e.True.Nodes, e.True.Edges, int64(e.True.Classes)},
 				[]int64{int64(ds.Graph.NumNodes()), int64(ds.Graph.Adjacency.NumEdges()), int64(ds.NumClasses)})
 		})

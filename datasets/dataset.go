@@ -21,15 +21,29 @@ import (
 )
 
 // Dataset is a whole labeled graph before it is cut into tasks. Its arrays are read-only: they may be pages of a file
-// that several processes share (see Cache), where a write ends the program. To change one, clone it first.
+// that several processes share (see Cache), where a write ends the program. To change one, change its Clone.
 type Dataset struct {
 	Name       string
 	Graph      graph.Graph
 	Labels     []int32 // class of each node, in [0, NumClasses)
 	NumClasses int
 	Checksum   string // SHA-256 of the source file, or of the generator's settings; "": NewStream hashes the arrays
+	Content    string // SHA-256 of the arrays before features are scaled, whatever file held them; "" if generated
 	Synthetic  bool   // made by a generator, not read from a public source
 	Notes      []string
+}
+
+// Clone returns a copy with arrays of its own, which may be written. It has no Checksum and no Content, so that results
+// on it do not count as results on the original. Give it another Name too.
+func (ds *Dataset) Clone() *Dataset {
+	out := *ds
+	a, x := &out.Graph.Adjacency, &out.Graph.Features
+	a.Offsets, a.Neighbors = slices.Clone(a.Offsets), slices.Clone(a.Neighbors)
+	x.Dense, x.Offsets = slices.Clone(x.Dense), slices.Clone(x.Offsets)
+	x.Columns, x.Values = slices.Clone(x.Columns), slices.Clone(x.Values)
+	out.Labels, out.Notes = slices.Clone(ds.Labels), slices.Clone(ds.Notes)
+	out.Checksum, out.Content = "", ""
+	return &out
 }
 
 // Split divides the nodes of a task, as indices into the task's own graph, ascending.
@@ -51,6 +65,7 @@ type Task struct {
 type Stream struct {
 	Dataset    string
 	Checksum   string
+	Content    string // Dataset.Content
 	Synthetic  bool
 	Options    StreamOptions // how it was cut, complete; of a split from a file: what the file says
 	NumClasses int           // classes used by the tasks
@@ -64,11 +79,13 @@ func (ds *Dataset) withFeatures(opt Options, read func() error) (*Dataset, error
 	if opt.TopologyOnly {
 		ds.Name += "-topology"
 		ds.Graph.Features = graph.Features{Rows: ds.Graph.NumNodes()}
+		ds.Content = contentOf(ds)
 		return ds, nil
 	}
 	if err := read(); err != nil {
 		return nil, err
 	}
+	ds.Content = contentOf(ds)
 	return ds, ds.Graph.Features.NormalizeInPlace(opt.Normalization)
 }
 
@@ -148,7 +165,7 @@ func generate(name string, opt Options) (ds *Dataset, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return ds.withFeatures(opt, func() error { return nil })
+	return ds, ds.Graph.Features.NormalizeInPlace(opt.Normalization)
 }
 
 // IsPath reports whether Open takes a name for a path rather than for a dataset of the catalog.

@@ -79,6 +79,33 @@ func (a arrays) zip() []byte {
 	return b.Bytes()
 }
 
+// The content is that of the arrays, whatever the file, its number formats, and the scaling of features.
+func TestContent(t *testing.T) {
+	of := func(a arrays, opt Options) *Dataset {
+		ds, err := load(t, a.zip(), opt)
+		require.NoError(t, err)
+		return ds
+	}
+	plain := of(tiny(), Options{})
+	wide := of(tiny().with("attr_data", npy("<f8", "(4,)", []float64{1, 2, 3, 4})), Options{Normalization: graph.Raw})
+	require.NotEqual(t, plain.Checksum, wide.Checksum)
+	require.Equal(t, plain.Content, wide.Content)
+	other := of(tiny().with("attr_data", npy("<f4", "(4,)", []float32{1, 2, 3, 5})), Options{})
+	require.NotEqual(t, plain.Content, other.Content)
+	require.NotEqual(t, plain.Content, of(tiny(), Options{Direction: Directed}).Content)
+
+	before := contentOf(plain)
+	copied := plain.Clone()
+	require.Equal(t, before, contentOf(copied))
+	require.Empty(t, copied.Checksum+copied.Content)
+	copied.Graph.Features.Values[0]++
+	copied.Graph.Features.Columns[0]++
+	copied.Graph.Adjacency.Neighbors[0]++
+	copied.Labels[0]++
+	require.Equal(t, before, contentOf(plain), "the original keeps its arrays")
+	require.NotEqual(t, plain.Checksum, checksumOf(copied))
+}
+
 func load(t *testing.T, file []byte, opt Options) (*Dataset, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tiny.npz")

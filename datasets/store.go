@@ -299,11 +299,13 @@ func (s Store) compare(e Entry, path string, ds *Dataset) error {
 	case len(e.Files) > 1:
 		return s.compareSeveral(e, ds, records)
 	case path != s.Path(e.Files[0]): // but the folder that it unpacks to
+		e.compareSize(ds)
 		return nil
 	}
 	f := e.Files[0]
 	recorded, ok := records[f.Name]
-	if _, copied := f.copied(ds.Checksum); copied || ds.Checksum == f.SHA256 {
+	same := func(c Copy) bool { return c.SHA256 == ds.Checksum || c.Content == ds.Content }
+	if ds.Checksum == f.SHA256 || slices.ContainsFunc(f.Copies, same) {
 		return nil
 	}
 	published, err := f.publishedAt(path)
@@ -318,6 +320,7 @@ func (s Store) compare(e Entry, path string, ds *Dataset) error {
 		e.compareSize(ds)
 	default:
 		ds.Notes = append(ds.Notes, fmt.Sprintf("%s is not the published file: its SHA-256 is %s", f.Name, ds.Checksum))
+		e.compareSize(ds)
 	}
 	return nil
 }

@@ -292,6 +292,21 @@ func TestPinned(t *testing.T) {
 	require.NoDirExists(t, s.Dir)
 }
 
+// A folder stands in the place of the published archive: nothing can be checked but the size.
+func TestFolderIsComparedBySize(t *testing.T) {
+	_, e, s := newShelf(t)
+	e.Layout, e.Folder, e.Files[0].SHA256 = LayoutOGB, "ogb", sum(nil)
+	e.Files[0].Name, e.True = "ogb.zip", Stats{Nodes: 5, Classes: 2}
+	for name, content := range tinyOGB() {
+		path := filepath.Join(s.Dir, "ogb", name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, content, 0o600))
+	}
+	ds, err := s.open(e, Options{})
+	require.NoError(t, err)
+	require.Contains(t, ds.Notes[len(ds.Notes)-1], "it is a different dataset")
+}
+
 // Where no sum is published, the size tells another dataset.
 func TestUnpinnedIsComparedBySize(t *testing.T) {
 	_, e, s := newShelf(t)

@@ -133,16 +133,21 @@ func NewStream(ds *Dataset, opt StreamOptions) (*Stream, error) {
 }
 
 func newStream(ds *Dataset, opt StreamOptions) *Stream {
-	return &Stream{Dataset: ds.Name, Checksum: checksumOf(ds), Synthetic: ds.Synthetic, Options: opt,
-		Notes: slices.Clone(ds.Notes)}
+	return &Stream{Dataset: ds.Name, Checksum: checksumOf(ds), Content: ds.Content, Synthetic: ds.Synthetic,
+		Options: opt, Notes: slices.Clone(ds.Notes)}
 }
 
-// checksumOf returns the dataset's checksum, or for a graph from memory the SHA-256 of what it holds: of each array its
-// length and its entries, little-endian. Without one, any two graphs of a name would count as the same.
+// checksumOf returns the dataset's checksum, or contentOf a graph from memory. Without one, any two graphs of a name
+// would count as the same.
 func checksumOf(ds *Dataset) string {
 	if ds.Checksum != "" {
 		return ds.Checksum
 	}
+	return contentOf(ds)
+}
+
+// contentOf returns the SHA-256 of what a dataset holds: of each array its length and its entries, little-endian.
+func contentOf(ds *Dataset) string {
 	h, a, x := sha256.New(), &ds.Graph.Adjacency, &ds.Graph.Features
 	hashArray(h, []int64{int64(ds.NumClasses), int64(x.Rows), int64(x.Cols)})
 	hashArray(h, []bool{a.Directed})

@@ -22,7 +22,7 @@ type SyntheticOptions struct {
 	Classes    int     // at least 1; default 8
 	Imbalance  float64 // size of the largest class over the smallest, in [1, 10]; default 3
 	Degree     float64 // mean degree, above 0 and at most Nodes/(8·Classes); default 5
-	Homophily  float64 // share of edges within a class, in (0, 1]; default 0.8
+	Homophily  float64 // share of draws within a class, in (0, 1], before repeats are dropped; default 0.8
 	Spread     float64 // standard deviation of the log of a node's attractiveness, in [0, 2]; default 0.8
 	Vocabulary int     // feature columns, at least 8 for each class; default 256
 	Words      int     // mean words a document, 1 to 10000; default 30
@@ -70,8 +70,8 @@ const topicsPerClass = 2
 // and word counts, partly from a background that all classes share, partly from the topics of the node's class, one of
 // which the next class shares. Equal options give equal graphs. O(Nodes·Words + E log Nodes) time.
 //
-// At the default options, multinomial regression on the words alone reaches 70 to 80 % Class-IL after the last task,
-// and on words propagated over two hops 92 to 94 %.
+// At the default options and seeds 0 to 2, the converged probe of package continual finds 76 to 84 % Class-IL after the
+// last task in the words alone, and 94 to 97 % in words propagated over two hops.
 //
 // It returns an error if an option is out of range, or if the graph does not fit into the memory that is free.
 func Synthetic(opt SyntheticOptions) (*Dataset, error) {

@@ -104,6 +104,9 @@ func (c Config) points(nodes int) int { return min(c.Points, nodes) }
 func (l *Learner) Learn(ctx context.Context, task int, g *graph.Graph,
 	observe func(continual.Step)) (*continual.TaskReport, error) {
 	start := time.Now()
+	if task != l.tasks {
+		return nil, l.Fault(task, fmt.Errorf("%d tasks are learned: want task %d next", l.tasks, l.tasks+1))
+	}
 	batched, err := l.buffer.Union(g)
 	if err != nil {
 		return nil, l.Fault(task, fmt.Errorf("join replay: %w", err))

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/enum"
 	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/saot/engine"
@@ -22,9 +21,8 @@ func addCompletions(cmd *cobra.Command) {
 	byName := map[string]cobra.CompletionFunc{
 		"dataset": datasetNames(cobra.ShellCompDirectiveDefault), // or a path
 		"method":  methodNames, "engine": engineNames, "set": settingNames,
-		"probe":    cobra.FixedCompletions([]string{"paper", "converged", "paper,converged"}, noFiles),
-		"features": enumerated(func() error { _, err := graph.ParseNormalization("\x00"); return err }),
-		"out":      folders, "resume": folders, "data": folders,
+		"probe": cobra.FixedCompletions([]string{"paper", "converged", "paper,converged"}, noFiles),
+		"out":   folders, "resume": folders, "data": folders,
 	}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		complete := byName[f.Name]

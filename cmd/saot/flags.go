@@ -165,7 +165,7 @@ func addStreamFlags(f *pflag.FlagSet, o *datasets.StreamOptions) {
 	f.BoolVar(&o.FoldValid, "fold-valid", o.FoldValid,
 		"count validation nodes as test nodes; only the paper probe allows it")
 	f.Float64Var(&o.First, "first-tasks", o.First, "share of the tasks that are kept, two at least; 0 keeps all")
-	f.Var(text{&o.InterTask}, "inter-task-edges", "cut, or keep: a task's graph then has the nodes of all tasks")
+	f.Var(text{&o.InterTask}, "inter-task-edges", "cut, or keep: a task's graph then has the nodes of all tasks so far")
 }
 
 // checkStream finds options of a stream that are wrong, and those that the package would take for a default that is not

@@ -149,6 +149,12 @@ var normalizations = enum.Of[Normalization]("feature normalization", "l2", "raw"
 // String returns the name that ParseNormalization reads.
 func (n Normalization) String() string { return normalizations.Name(n) }
 
+// MarshalText returns the name that ParseNormalization reads.
+func (n Normalization) MarshalText() ([]byte, error) { return normalizations.Marshal(n) }
+
+// UnmarshalText is ParseNormalization.
+func (n *Normalization) UnmarshalText(text []byte) error { return normalizations.Unmarshal(n, text) }
+
 // ParseNormalization reads "l2", "raw", "binary" or "rowsum".
 func ParseNormalization(s string) (Normalization, error) { return normalizations.Parse(s) }
 

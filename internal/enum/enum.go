@@ -66,8 +66,13 @@ func Choices(err error) []string {
 	return nil
 }
 
-// Marshal is Name for MarshalText.
-func (s Set[T]) Marshal(v T) ([]byte, error) { return []byte(s.Name(v)), nil }
+// Marshal is Name for MarshalText. A value without a name is an error: nothing could read it back.
+func (s Set[T]) Marshal(v T) ([]byte, error) {
+	if !s.Has(v) {
+		return nil, fmt.Errorf("%s is unknown: want one of %s", s.Name(v), s.Choices())
+	}
+	return []byte(s.names[v]), nil
+}
 
 // Unmarshal is Parse for UnmarshalText. On failure it sets v to 0.
 func (s Set[T]) Unmarshal(v *T, text []byte) (err error) {

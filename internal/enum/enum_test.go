@@ -28,6 +28,8 @@ func TestUnknown(t *testing.T) {
 	require.Equal(t, "color(3)", colors.Name(3))
 	require.Equal(t, "color(-1)", colors.Name(-1))
 	require.False(t, colors.Has(3))
+	_, err := colors.Marshal(3)
+	require.EqualError(t, err, "color(3) is unknown: want one of red, green, blue")
 	for _, text := range []string{"", "Red", "red "} {
 		_, err := colors.Parse(text)
 		require.ErrorContains(t, err, "unknown color")

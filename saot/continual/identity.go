@@ -46,19 +46,22 @@ func (id *Identity) matches(now *Identity) error {
 
 // difference names the first field in which two runs differ; "" where they are the same.
 func (id *Identity) difference(now *Identity) string {
-	fields := []struct {
+	type field struct {
 		name     string
 		was, now any
-	}{
+	}
+	fields := []field{
 		{"method", id.Manifest.Method, now.Manifest.Method},
 		{"dataset name", id.Dataset.Name, now.Dataset.Name},
-		{"dataset checksum", id.Dataset.Checksum, now.Dataset.Checksum},
 		{"split hash", id.Dataset.SplitHash, now.Dataset.SplitHash},
 		{"number of tasks", id.Dataset.Tasks, now.Dataset.Tasks},
 		{"seed", id.Seed, now.Seed},
 		{"engine", id.Engine, now.Engine},
 		{"probes", fmt.Sprint(id.Probes), fmt.Sprint(now.Probes)},
 		{"probe rows", fmt.Sprint(id.ProbeRows), fmt.Sprint(now.ProbeRows)},
+	}
+	if was, is := id.Dataset, now.Dataset; !was.SameData(is) {
+		fields = slices.Insert(fields, 2, field{"dataset checksum", was.Checksum, is.Checksum})
 	}
 	for _, f := range fields {
 		if f.was != f.now {

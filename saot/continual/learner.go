@@ -26,10 +26,12 @@ type Method interface {
 type Learner interface {
 	Method
 	// Learn trains on the next task, calling observe (which may be nil) once per step. It returns ctx.Err() when
-	// canceled; the learner is then in an undefined state and must be restored with Load.
+	// canceled; the learner is then in an undefined state and must be restored with Load. The arrays of g belong to the
+	// stream: a learner may replace them in g, as Features.Normalize does, but must not write into them.
 	Learn(ctx context.Context, task int, g *graph.Graph, observe func(Step)) (*TaskReport, error)
-	// Embed returns one row per node of g, from the frozen encoder in inference mode. With Options.Record, Run also
-	// calls it from within observe, while Learn runs: it must change nothing.
+	// Embed returns one row per node of g, from the frozen encoder in inference mode, in memory that no other call
+	// uses: Run keeps the matrices of all tasks. With Options.Record, Run also calls it from within observe, while
+	// Learn runs: it must change nothing.
 	Embed(ctx context.Context, g *graph.Graph) (*Embedding, error)
 }
 

@@ -1,6 +1,7 @@
 package continual
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"runtime"
@@ -48,6 +49,7 @@ type Result struct {
 type DatasetInfo struct {
 	Name      string   `json:"name"`
 	Checksum  string   `json:"checksum"`
+	Content   string   `json:"content,omitempty"` // datasets.Dataset.Content; early results have none
 	SplitHash string   `json:"split_hash"`
 	Synthetic bool     `json:"synthetic"`
 	Tasks     int      `json:"tasks"`
@@ -55,6 +57,12 @@ type DatasetInfo struct {
 	Notes     []string `json:"notes,omitempty"`
 
 	Options datasets.StreamOptions `json:"options,omitzero"` // how the stream was cut; early results have none
+}
+
+// SameData reports whether two runs saw the same graph: the same file, or files that hold the same arrays.
+func (d DatasetInfo) SameData(o DatasetInfo) bool {
+	content := func(d DatasetInfo) string { return cmp.Or(d.Content, datasets.KnownContent(d.Checksum)) }
+	return d.Checksum == o.Checksum || content(d) != "" && content(d) == content(o)
 }
 
 // Versions names the software of a run.
@@ -232,8 +240,8 @@ func checkNames(dataset, method string) error {
 }
 
 func datasetInfo(s *datasets.Stream) DatasetInfo {
-	return DatasetInfo{Name: s.Dataset, Checksum: s.Checksum, SplitHash: s.SplitHash, Synthetic: s.Synthetic,
-		Tasks: len(s.Tasks), Classes: s.NumClasses, Notes: s.Notes, Options: s.Options}
+	return DatasetInfo{Name: s.Dataset, Checksum: s.Checksum, Content: s.Content, SplitHash: s.SplitHash,
+		Synthetic: s.Synthetic, Tasks: len(s.Tasks), Classes: s.NumClasses, Notes: s.Notes, Options: s.Options}
 }
 
 // versions names the software of this process. Tests stand in for other builds.

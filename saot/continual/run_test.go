@@ -29,6 +29,52 @@ func manifest(config string) Manifest {
 	return Manifest{Method: "toy", Config: json.RawMessage(config)}
 }
 
+// shared is a learner that returns all embeddings in one piece of memory.
+type shared struct {
+	toyLearner
+	rows []float32
+}
+
+func (s *shared) Embed(ctx context.Context, g *graph.Graph) (*Embedding, error) {
+	e, err := s.toyLearner.Embed(ctx, g)
+	s.rows = append(s.rows[:0], e.Data...)
+	e.Data = s.rows
+	return e, err
+}
+
+// rescaling is a learner that scales the features of the graphs it gets.
+type rescaling struct{ toyLearner }
+
+func (s *rescaling) Learn(ctx context.Context, task int, g *graph.Graph, observe func(Step)) (*TaskReport, error) {
+	if err := g.Features.Normalize(graph.L2); err != nil {
+		return nil, err
+	}
+	return s.toyLearner.Learn(ctx, task, g, observe)
+}
+
+func TestLearnersShareNothing(t *testing.T) {
+	opt := Options{Engine: enginetest.Go(t), Probes: []Probe{ProbeConverged}}
+	_, err := Run(t.Context(), smallStream(), &shared{toyLearner: toyLearner{width: 3}}, opt)
+	require.ErrorContains(t, err, "the embeddings of tasks 1 and 2 share their memory: Embed must return a new matrix")
+	s := smallStream()
+	_, err = Run(t.Context(), s, &rescaling{toyLearner{width: 3}}, opt)
+	require.NoError(t, err)
+	require.Equal(t, smallStream().Tasks, s.Tasks, "the stream keeps its features")
+}
+
+func TestSameData(t *testing.T) {
+	a, b := DatasetInfo{Checksum: "a", Content: "x"}, DatasetInfo{Checksum: "b", Content: "x"}
+	require.True(t, a.SameData(b))
+	require.True(t, a.SameData(DatasetInfo{Checksum: "a"}), "an early result of the same file")
+	require.False(t, a.SameData(DatasetInfo{Checksum: "b"}))
+	require.False(t, a.SameData(DatasetInfo{Checksum: "b", Content: "y"}))
+	e, err := datasets.Lookup("uai")
+	require.NoError(t, err)
+	known := e.Files[0].Copies[0]
+	c := DatasetInfo{Checksum: "c", Content: known.Content}
+	require.True(t, c.SameData(DatasetInfo{Checksum: known.SHA256}))
+}
+
 // named is for runs in a folder, where results need a name.
 var named = Manifest{Method: "toy"}
 

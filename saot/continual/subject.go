@@ -38,7 +38,7 @@ type selfSupervised struct {
 }
 
 func (s *selfSupervised) learn(ctx context.Context, t int, observe func(Step)) (*TaskReport, error) {
-	report, err := s.Learn(ctx, t, s.tasks[t].Graph, observe)
+	report, err := s.Learn(ctx, t, lent(&s.tasks[t]), observe)
 	return inspected(s.Learner, report, err)
 }
 
@@ -48,7 +48,7 @@ func (s *selfSupervised) rows(ctx context.Context, seen int, p *partial, e *Eval
 	for j := range embed {
 		task := &s.tasks[j]
 		var err error
-		if embed[j], err = s.Embed(ctx, task.Graph); err != nil {
+		if embed[j], err = s.Embed(ctx, lent(task)); err != nil {
 			return nil, nil, fmt.Errorf("embed task %d: %w", j+1, err)
 		}
 		if err := checkColumns(j, embed, len(task.Labels)); err != nil {
@@ -92,6 +92,13 @@ func (s *selfSupervised) probe(ctx context.Context, scores []Score, embed []*Emb
 	return rows, fits, parallel.Each(len(paper), func(k int) error { return fit(paper[k]) })
 }
 
+// lent returns a task's graph in a struct of its own: a method that replaces the features of what it gets, for instance
+// by Features.Normalize, does not change the stream.
+func lent(task *datasets.Task) *graph.Graph {
+	g := *task.Graph
+	return &g
+}
+
 // Supervised is a method of continual learning that trains on labels and classifies by itself. Run calls Learn once per
 // task, in order, and Logits for every task seen so far after each, once for each setting, or once for both (OneHead).
 type Supervised interface {
@@ -124,7 +131,7 @@ type Labeled struct {
 
 // labeled hides what the learner must not see.
 func labeled(task *datasets.Task, first int) *Labeled {
-	l := &Labeled{Graph: task.Graph, Train: task.Split.Train, Valid: task.Split.Valid,
+	l := &Labeled{Graph: lent(task), Train: task.Split.Train, Valid: task.Split.Valid,
 		Columns: make([]int32, len(task.Labels)), First: first, End: first + len(task.Classes)}
 	column := make(map[int32]int32, len(task.Classes))
 	for c, class := range task.Classes {
@@ -172,7 +179,7 @@ func (s *supervised) rows(ctx context.Context, seen int, _ *partial, e *Evaluati
 			start := time.Now()
 			var err error
 			if logits == nil || !once {
-				if logits, err = s.Logits(ctx, setting, s.tasks[j].Graph); err != nil {
+				if logits, err = s.Logits(ctx, setting, lent(&s.tasks[j])); err != nil {
 					return nil, nil, fmt.Errorf("classify task %d: %w", j+1, err)
 				}
 			}

@@ -39,13 +39,16 @@ const (
 
 // New draws an encoder's initial weights from rng and prepares it for the engine. features is the number of columns of
 // the graphs to come, 1 or more; buckets are their padded shapes. It returns an error that names every field of c out
-// of range, one for no columns, and those of the engine.
+// of range, one for no columns or no buckets, and those of the engine.
 func New(e *engine.Engine, c Config, features int, buckets *Buckets, rng *rand.Rand) (*Encoder, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	if features < 1 {
 		return nil, fmt.Errorf("encoder: the graph has %d feature columns, want 1 or more", features)
+	}
+	if buckets == nil {
+		return nil, errors.New("encoder: buckets are nil: want those of NewBuckets")
 	}
 	enc := &Encoder{Net: newNet(e, Scope), Config: c, Features: features, Graphs: NewGraphs(features, buckets)}
 	if err := enc.Add(c.architecture().variables(features, rng)...); err != nil {

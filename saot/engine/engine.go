@@ -185,6 +185,9 @@ const knownSpecs = "go, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so"
 // ErrUnknown marks an engine name that Open does not know, as opposed to a missing library.
 var ErrUnknown = errors.New("unknown engine")
 
+// ErrUnavailable marks an engine that Open knows and cannot use on this machine, such as xla:cuda without a GPU.
+var ErrUnavailable = errors.New("cannot be used")
+
 // spec is a parsed engine name: family[:target][,options]. Options are GoMLX's and are passed on as they stand.
 type spec struct {
 	family  string // go or xla

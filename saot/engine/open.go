@@ -15,8 +15,8 @@ import (
 )
 
 // Open opens the engine that spec names, or chooses one where spec is empty (the order and the names are in the package
-// doc). It returns ErrUnknown for an unknown name, listing the known ones, and an error for a named engine that cannot
-// be used, saying why and how to get it.
+// doc). It returns ErrUnknown for an unknown name, listing the known ones, and ErrUnavailable for a named engine that
+// cannot be used, saying why and how to get it.
 //
 // Some of what makes XLA fast holds for the whole process. With cgo and glibc, a program that imports this package has
 // one arena of malloc. To open XLA sets XLA_FLAGS, and lets malloc keep freed memory instead of returning it.
@@ -48,7 +48,7 @@ func openNamed(spec string, devices int, reason string) (*Engine, error) {
 	}
 	candidate := name.find()
 	if candidate.Missing != "" {
-		return nil, fmt.Errorf("engine: %s: %s cannot be used: %s; %s", spec, candidate.where(), candidate.Missing,
+		return nil, fmt.Errorf("engine: %s: %s %w: %s; %s", spec, candidate.where(), ErrUnavailable, candidate.Missing,
 			candidate.Hint)
 	}
 	e, err := candidate.open(name.options, devices)
@@ -56,7 +56,8 @@ func openNamed(spec string, devices int, reason string) (*Engine, error) {
 		return nil, fmt.Errorf("engine: %s: %w", spec, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("engine: %s: %s cannot be used: %w; %s", spec, candidate.where(), err, candidate.Hint)
+		return nil, fmt.Errorf("engine: %s: %s %w: %w; %s", spec, candidate.where(), ErrUnavailable, err,
+			candidate.Hint)
 	}
 	e.info.Reason = reason
 	return e, nil

@@ -25,8 +25,9 @@ type Group struct {
 	Label   string // the method, and the settings by which it differs from the method's other groups on the dataset
 
 	// Settings are the leaves of the results' config by path, without seed and probes, the method's own by the names
-	// that --set takes, epsilon → 0.2; and of the results themselves dataset, method, data (checksum), split (hash),
-	// synthetic, engine (name), version (of the program), direction and, where embeddings were probed, probe_rows.
+	// that --set takes, epsilon → 0.2; and of the results themselves dataset, method, data (content of the graph, or
+	// checksum), split (hash), synthetic, engine (name), version (of the program), direction and, where embeddings were
+	// probed, probe_rows.
 	Settings map[string]string
 
 	Runs  map[uint64]*continual.Result // by seed
@@ -79,12 +80,19 @@ func Collect(paths []string) ([]*Group, error) {
 	if err != nil {
 		return nil, fmt.Errorf("experiment: %w", err)
 	}
-	byKey := map[string]*Group{}
+	byKey, contents := map[string]*Group{}, map[string]string{} // contents by the checksum of the file
+	for _, s := range found {
+		if d := s.Result.Dataset; d.Content != "" {
+			contents[d.Checksum] = d.Content
+		}
+	}
 	for _, s := range found {
 		if err := s.Result.Check(); err != nil {
 			return nil, fmt.Errorf("experiment: %s: %w", s.Path, err)
 		}
-		if err := addRun(byKey, s.Result, s.Path); err != nil {
+		d := s.Result.Dataset
+		data := cmp.Or(contents[d.Checksum], datasets.KnownContent(d.Checksum), d.Checksum)
+		if err := addRun(byKey, s.Result, data, s.Path); err != nil {
 			return nil, err
 		}
 	}
@@ -98,7 +106,7 @@ func Collect(paths []string) ([]*Group, error) {
 	return groups, nil
 }
 
-func addRun(byKey map[string]*Group, r *continual.Result, path string) error {
+func addRun(byKey map[string]*Group, r *continual.Result, data, path string) error {
 	g := &Group{Dataset: r.Dataset.Name, Method: r.Method, Settings: map[string]string{}, own: map[string]bool{},
 		Runs: map[uint64]*continual.Result{}, Paths: map[uint64]string{}}
 	if err := g.leaves(r.Config); err != nil {
@@ -111,7 +119,7 @@ func addRun(byKey map[string]*Group, r *continual.Result, path string) error {
 	}
 	delete(g.Settings, "seed")
 	delete(g.Settings, "probes") // what they found stands in columns of its own
-	maps.Copy(g.Settings, map[string]string{"dataset": r.Dataset.Name, "method": r.Method, "data": r.Dataset.Checksum,
+	maps.Copy(g.Settings, map[string]string{"dataset": r.Dataset.Name, "method": r.Method, "data": data,
 		"split": r.Dataset.SplitHash, "synthetic": strconv.FormatBool(r.Dataset.Synthetic), "engine": r.Engine.Name,
 		"version": versionOf(r)})
 	if g.Settings["direction"] == "" {

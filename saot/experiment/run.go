@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/file"
 	"github.com/saot-go/saot/internal/untrusted"
 	"github.com/saot-go/saot/saot/continual"
@@ -73,11 +72,7 @@ func (r *Run) Absolute() (err error) {
 
 // OpenStream reads the dataset and cuts it into tasks, by the options or by a file, whose hash it records.
 func (r *Run) OpenStream() (*datasets.Stream, error) {
-	normalization, err := graph.ParseNormalization(r.Features)
-	if err != nil {
-		return nil, err
-	}
-	ds, err := datasets.Open(r.Dataset, r.Data, datasets.Options{Normalization: normalization, Direction: r.Direction})
+	ds, err := datasets.Open(r.Dataset, r.Data, datasets.Options{Normalization: r.Features, Direction: r.Direction})
 	if err != nil {
 		return nil, err
 	}

@@ -25,14 +25,14 @@ func TestFeaturesAndSeedAreUsed(t *testing.T) {
 	require.NoError(t, err)
 	r := &Run{Settings: s}
 	require.NoError(t, r.Change(fields.Change{Path: "hidden", Value: fields.Value{Text: "8"}}))
-	features := map[string]graph.Features{}
+	features := map[graph.Normalization]graph.Features{}
 	var stream *datasets.Stream
-	for _, r.Features = range []string{"l2", "raw"} {
+	for _, r.Features = range []graph.Normalization{graph.L2, graph.Raw} {
 		stream, err = r.OpenStream()
 		require.NoError(t, err)
 		features[r.Features] = stream.Tasks[0].Graph.Features
 	}
-	require.NotEqual(t, features["l2"], features["raw"])
+	require.NotEqual(t, features[graph.L2], features[graph.Raw])
 
 	e := enginetest.Go(t)
 	embedding := func(seed uint64) *continual.Embedding {

@@ -19,15 +19,15 @@ import (
 
 // Settings is all that determines a run's figures. It is the config of the Result.
 type Settings struct {
-	Dataset   string            `json:"dataset"`
-	Features  string            `json:"features"` // a graph.Normalization
-	SplitSeed uint64            `json:"split_seed"`
-	Method    string            `json:"method"`
-	Seed      uint64            `json:"seed"`
-	Probes    []continual.Probe `json:"probes"`
-	ProbeRows int               `json:"probe_rows,omitempty"`
-	Preset    method.Preset     `json:"preset,omitzero"` // that Of began with; absent where it changes nothing
-	Of        method.Settings   `json:"settings"`        // the method's own
+	Dataset   string              `json:"dataset"`
+	Features  graph.Normalization `json:"features"`
+	SplitSeed uint64              `json:"split_seed"`
+	Method    string              `json:"method"`
+	Seed      uint64              `json:"seed"`
+	Probes    []continual.Probe   `json:"probes"`
+	ProbeRows int                 `json:"probe_rows,omitempty"`
+	Preset    method.Preset       `json:"preset,omitzero"` // that Of began with; absent where it changes nothing
+	Of        method.Settings     `json:"settings"`        // the method's own
 
 	Stream    datasets.StreamOptions `json:"stream,omitzero"`      // but the seed; absent for the defaults or a file
 	SplitHash string                 `json:"split_hash,omitempty"` // of the split where it comes from a file
@@ -43,7 +43,7 @@ func DefaultSettings(dataset, name string, p method.Preset) (Settings, error) {
 	if err != nil {
 		return Settings{}, err
 	}
-	s := Settings{Dataset: dataset, Features: "l2", Method: name, Probes: d.Probes(), ProbeRows: DefaultProbeRows,
+	s := Settings{Dataset: dataset, Method: name, Probes: d.Probes(), ProbeRows: DefaultProbeRows,
 		Preset: p}
 	if !d.Probed() {
 		s.ProbeRows = 0
@@ -135,7 +135,7 @@ func (s *Settings) Cut() datasets.StreamOptions {
 
 // Validate finds wrong settings before anything is opened.
 func (s *Settings) Validate() error {
-	if _, err := graph.ParseNormalization(s.Features); err != nil {
+	if _, err := s.Features.MarshalText(); err != nil {
 		return err
 	}
 	if !datasets.IsPath(s.Dataset) {

@@ -260,6 +260,7 @@ type shared struct {
 	preset    method.Preset
 	probes    []continual.Probe
 	direction datasets.Direction
+	features  graph.Normalization
 	cut       datasets.StreamOptions
 	faulty    bool // the entry is wrong in more than settings of methods
 }
@@ -292,8 +293,7 @@ func (e *entry) base(bad *faults) shared {
 		bad.add(e.Direction.line, c.direction.UnmarshalText([]byte(e.Direction.value)))
 	}
 	if e.Features.line > 0 {
-		_, err := graph.ParseNormalization(e.Features.value)
-		bad.add(e.Features.line, err)
+		bad.add(e.Features.line, c.features.UnmarshalText([]byte(e.Features.value)))
 	}
 	for _, p := range e.Probes {
 		probe, err := continual.ParseProbe(p.value)
@@ -327,15 +327,12 @@ func (c *shared) of(dataset string, d *method.Definition, seed uint64, point cha
 	if err != nil {
 		return Run{}, err
 	}
-	s.Seed, s.Direction = seed, c.direction
+	s.Seed, s.Direction, s.Features = seed, c.direction, c.features
 	if len(c.probes) > 0 && d.Probed() {
 		s.Probes = c.probes
 	}
 	if c.entry.ProbeRows != nil && d.Probed() {
 		s.ProbeRows = c.entry.ProbeRows.value
-	}
-	if c.entry.Features.line > 0 {
-		s.Features = c.entry.Features.value
 	}
 	s.SetCut(c.cut)
 	if err := s.Change(point...); err != nil || c.faulty {

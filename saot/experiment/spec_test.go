@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/baseline"
@@ -74,7 +75,7 @@ runs:
 	require.Equal(t, 5, ours(first).Epochs)
 	require.Equal(t, []continual.Probe{continual.ProbeConverged}, first.Probes)
 	require.Equal(t, 500, first.ProbeRows)
-	require.Equal(t, "binary", first.Features)
+	require.Equal(t, graph.Binary, first.Features)
 	require.Equal(t, datasets.Directed, first.Direction)
 	require.Equal(t, uint64(7), first.Cut().SplitSeed)
 	require.Equal(t, datasets.OrderRandom, first.Cut().Order)

@@ -247,7 +247,7 @@ func (s *Settings) conditions(d *method.Definition) (lines []string) {
 		return nil
 	}
 	if s.Features != usual.Features {
-		lines = append(lines, "features: "+s.Features)
+		lines = append(lines, "features: "+s.Features.String())
 	}
 	if s.Direction != usual.Direction {
 		lines = append(lines, "direction: "+s.Direction.String())
@@ -341,7 +341,7 @@ func (s *Settings) entry(seeds []uint64) (yaml.MapSlice, error) {
 		add("probes", probes)
 		add("probe_rows", s.ProbeRows)
 	}
-	add("features", s.Features)
+	add("features", s.Features.String())
 	if s.Direction != datasets.Undirected {
 		add("direction", s.Direction.String())
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/method"
 )
@@ -27,7 +28,7 @@ func TestChoicesKeepConditions(t *testing.T) {
 
 	cut.SplitSeed, cut.ClassesPerTask, cut.Order, cut.Classes = 7, 3, datasets.OrderGiven, []int32{4, 2, 0, 1, 3, 5}
 	s.SetCut(cut)
-	s.Features, s.Direction, s.ProbeRows = "raw", datasets.Directed, 500
+	s.Features, s.Direction, s.ProbeRows = graph.Raw, datasets.Directed, 500
 	text := "runs:\n- datasets: [uai]\n  methods: [saot]\n  seeds: [0]\n  " + strings.Join(s.conditions(d), "\n  ")
 	spec, err := ParseSpec("chosen.yaml", []byte(text))
 	require.NoError(t, err, text)
@@ -35,7 +36,7 @@ func TestChoicesKeepConditions(t *testing.T) {
 	got := spec.Runs[0].Settings
 	cut.First = 0
 	require.Equal(t, cut, got.Cut())
-	require.Equal(t, "raw", got.Features)
+	require.Equal(t, graph.Raw, got.Features)
 	require.Equal(t, datasets.Directed, got.Direction)
 	require.Equal(t, 500, got.ProbeRows)
 }
@@ -92,7 +93,7 @@ func TestNoSpecOfASplitFile(t *testing.T) {
 	require.NoError(t, err)
 	byKey := map[string]*Group{}
 	require.NoError(t, addRun(byKey, &continual.Result{Method: "saot", Config: config,
-		Dataset: continual.DatasetInfo{Name: "uai"}}, "runs/a"))
+		Dataset: continual.DatasetInfo{Name: "uai"}}, "", "runs/a"))
 	for _, g := range byKey {
 		require.True(t, g.SplitFile())
 		_, err = SpecOf("a test", []*Group{g})

@@ -277,14 +277,17 @@ func Names() (names []string) {
 	return names
 }
 
-// Lookup returns the method of a name. Its error lists the names.
+// ErrUnknown marks a name that no method has.
+var ErrUnknown = errors.New("unknown method")
+
+// Lookup returns the method of a name. Its error is ErrUnknown and lists the names.
 func Lookup(name string) (*Definition, error) {
 	for _, d := range All() {
 		if d.Name == name {
 			return &d, nil
 		}
 	}
-	return nil, fmt.Errorf("unknown method %q%s: choose one of %s", name, near.Hint(name, Names()),
+	return nil, fmt.Errorf("%w %q%s: choose one of %s", ErrUnknown, name, near.Hint(name, Names()),
 		strings.Join(Names(), ", "))
 }
 

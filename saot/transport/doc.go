@@ -56,7 +56,8 @@
 // There are four ways. docs/benchmarks.md has a table of the error and the time of each.
 //
 //   - Of the value: ∂OT_ε/∂C = π, by the envelope theorem (TransportValue, SinkhornDivergence; on the host,
-//     Result.Plan, and F and G in μ and ν where marginals are exact, see Result). Nothing to compute.
+//     Result.Plan, and F and G in μ and ν where marginals are exact, see Result). Nothing to compute. In a fused Gromov
+//     problem, ∂value/∂K = σπ at a settled plan, with PaperNormalization and Factor 2 alone.
 //   - Of KL(π_T‖π(C)), for plans of equal marginals: (π_T − π)/ε exactly, because the divergence is ⟨C, π_T⟩/ε −
 //     OT_ε(C)/ε + const (KLPlanLoss). Nothing to compute. SAOT trains by it.
 //   - Of any function of a plan: GradientMode Implicit, and Result.ImplicitGradient on the host. It solves one linear

@@ -33,9 +33,8 @@ const directLimit = 512
 // linear system in the potentials, by Cholesky factors up to 512 columns and by conjugate gradients above.
 //
 // Shapes: gradient [n, m]; returns [n, m]. Unit: that of ℓ over that of the cost. It is exact for the converged plan,
-// and off by about the marginal error otherwise. O(nm·min(m, iterations)) time. In a Gromov problem it is the gradient
-// in the cost of the last linear problem (ProjectedGradient only). It returns an error if shapes disagree, for results
-// without entropy (Exact), and if the iteration fails.
+// and off by about the marginal error otherwise. O(nm·min(m, iterations)) time. It returns an error if shapes disagree,
+// for results without entropy (Exact), and if the iteration fails.
 func (r *Result) ImplicitGradient(gradient *mat.Dense) (*mat.Dense, error) {
 	if err := sameShape(r.Plan, gradient); err != nil {
 		return nil, err

@@ -117,6 +117,13 @@ type GromovResult struct {
 	StructureMax float64
 }
 
+// ImplicitGradient is Result.ImplicitGradient of the last linear problem, whose cost is σK + (1−σ)·Factor·S/norm at the
+// plan of the step before. σ times it is ∂ℓ/∂K with that plan held fixed. It is the whole gradient in K only with one
+// outer step.
+func (r *GromovResult) ImplicitGradient(gradient *mat.Dense) (*mat.Dense, error) {
+	return r.Result.ImplicitGradient(gradient)
+}
+
 // FusedGromov returns the entropic fused Gromov-Wasserstein plan between two graphs with uniform marginals,
 //
 //	π_G = argmin_π σ⟨K, π⟩ + (1−σ) Σ_ijkl L(A₁,ik, A₂,jl) π_ij π_kl − ε H(π)        (SAOT Eq. 7)
@@ -168,6 +175,9 @@ func NewFusedGromovSolver(cfg FGWConfig) (*FusedGromovSolver, error) {
 // Solve does as FusedGromov does and writes into res, whose memory it reuses if the shapes fit. The result doesn't
 // depend on earlier calls. After an error res is undefined.
 func (s *FusedGromovSolver) Solve(res *GromovResult, p GromovProblem) error {
+	if err := s.cfg.Validate(); err != nil { // of a solver that NewFusedGromovSolver did not make
+		return err
+	}
 	if err := s.check(p); err != nil {
 		return err
 	}

@@ -161,6 +161,9 @@ func PlanFrobenius(a, b *mat.Dense) (float64, error) {
 }
 
 func sameShape(a, b *mat.Dense) error {
+	if a == nil || b == nil {
+		return errors.New("transport: a matrix is nil: want two of one shape")
+	}
 	n, m := a.Dims()
 	if r, c := b.Dims(); r != n || c != m {
 		return fmt.Errorf("transport: plans are %d×%d and %d×%d: they must have one shape", n, m, r, c)

@@ -649,3 +649,42 @@ func TestProblemBadInput(t *testing.T) {
 	require.ErrorContains(t, solve(fgw, GromovProblem{Structure1: Dense{}, Structure2: ring}),
 		"each needs at least one")
 }
+
+// A solver that NewFusedGromovSolver did not make has no settings: it refuses, instead of calling μνᵀ a solution.
+func TestZeroFusedGromovSolver(t *testing.T) {
+	var s FusedGromovSolver
+	structure := Dense{mat.NewDense(2, 2, []float64{0, 1, 1, 0})}
+	err := s.Solve(new(GromovResult), GromovProblem{Feature: mat.NewDense(2, 2, nil), Structure1: structure,
+		Structure2: structure})
+	require.ErrorContains(t, err, "epsilon")
+}
+
+// With one outer step, σ times the implicit gradient is the whole gradient in K: central differences agree.
+func TestGromovImplicitGradient(t *testing.T) {
+	path := Dense{mat.NewDense(3, 3, []float64{0, 1, 0, 1, 0, 1, 0, 1, 0})}
+	edge := Dense{mat.NewDense(2, 2, []float64{0, 1, 1, 0})}
+	k := mat.NewDense(3, 2, []float64{0.1, 0.7, 0.4, 0.2, 0.9, 0.3})
+	cfg := DefaultFGW()
+	cfg.Epsilon, cfg.Outer, cfg.Sweeps, cfg.Tolerance = 0.3, 1, 5000, 1e-14
+	first := mat.NewDense(3, 2, nil) // of ℓ = π₀₀ in π
+	first.Set(0, 0, 1)
+	r, err := FusedGromov(k, path, edge, cfg)
+	require.NoError(t, err)
+	gradient, err := r.ImplicitGradient(first)
+	require.NoError(t, err)
+	at := func(i, j int, h float64) float64 {
+		moved := mat.DenseCopyOf(k)
+		moved.Set(i, j, k.At(i, j)+h)
+		r, err := FusedGromov(moved, path, edge, cfg)
+		require.NoError(t, err)
+		return r.Plan.At(0, 0)
+	}
+	const h = 1e-4
+	for i := range 3 {
+		for j := range 2 {
+			require.InDelta(t, (at(i, j, h)-at(i, j, -h))/(2*h), cfg.Sigma*gradient.At(i, j), 1e-7)
+		}
+	}
+	_, err = r.ImplicitGradient(nil)
+	require.ErrorContains(t, err, "nil")
+}

@@ -27,7 +27,7 @@ func LazyPair(columns int, directed bool, c Config, rng *rand.Rand) (a, b Lazy) 
 	return draw(), draw()
 }
 
-// Filter drops edges at a rate, each independently: a hash of the seed and the ends of an edge decides.
+// Filter drops edges at a rate in [0, 1], each independently: a hash of the seed and the ends of an edge decides.
 type Filter struct {
 	Rate     float64
 	Seed     uint64
@@ -36,8 +36,8 @@ type Filter struct {
 
 // Keeps reports whether the edge from one node to another is kept.
 func (f Filter) Keeps(from, to int32) bool {
-	if f.Rate == 0 {
-		return true
+	if f.Rate <= 0 || f.Rate >= 1 { // 1 in 64 bits is 2⁶⁴, which is too much for one
+		return f.Rate <= 0
 	}
 	if !f.Directed && from > to {
 		from, to = to, from
@@ -46,11 +46,11 @@ func (f Filter) Keeps(from, to int32) bool {
 }
 
 // Share returns the share of edges that the filter keeps on average.
-func (f Filter) Share() float64 { return 1 - f.Rate }
+func (f Filter) Share() float64 { return 1 - min(1, max(0, f.Rate)) }
 
 // Keep appends to kept the neighbors of a node whose edges to it the filter keeps.
 func (f Filter) Keep(kept []int32, node int32, neighbors []int32) []int32 {
-	if f.Rate == 0 {
+	if f.Rate <= 0 {
 		return append(kept, neighbors...)
 	}
 	for _, u := range neighbors {

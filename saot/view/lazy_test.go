@@ -40,6 +40,19 @@ func TestFilterIsOneDecisionAnEdge(t *testing.T) {
 	require.InDelta(t, 0.42, float64(apart)/(n*(n-1)/2), 0.01)
 }
 
+// Rates of 0 and 1 are exact, and Keep and Keeps agree with the share.
+func TestFilterAtTheEnds(t *testing.T) {
+	neighbors := []int32{1, 2, 3, 4, 5}
+	for rate, want := range map[float64]float64{0: 1, 1: 0, -0.1: 1, 1.5: 0} {
+		f := Filter{Rate: rate, Seed: 7}
+		require.Equal(t, want, f.Share())
+		require.Len(t, f.Keep(nil, 0, neighbors), int(want)*len(neighbors))
+		for _, u := range neighbors {
+			require.Equal(t, want == 1, f.Keeps(u, 0))
+		}
+	}
+}
+
 func TestFilterInduced(t *testing.T) {
 	g := randomGraph(50, 10, 0.3, rand.New(rand.NewPCG(1, 2)))
 	a, b := LazyPair(10, false, Config{EdgeDrop: 0.4, FeatureMask: 0.2}, rand.New(rand.NewPCG(3, 4)))
