@@ -163,7 +163,7 @@ func addStreamFlags(f *pflag.FlagSet, o *datasets.StreamOptions) {
 	f.Float64Var(&o.TrainRatio, "train-ratio", o.TrainRatio, "share of train nodes")
 	f.Float64Var(&o.TestRatio, "test-ratio", o.TestRatio, "share of test nodes; the rest are validation nodes")
 	f.BoolVar(&o.FoldValid, "fold-valid", o.FoldValid,
-		"count validation nodes as test nodes; only the paper probe allows it")
+		"count validation nodes as test nodes; the converged probe then has none to choose on, and refuses")
 	f.Float64Var(&o.First, "first-tasks", o.First, "share of the tasks that are kept, two at least; 0 keeps all")
 	f.Var(text{&o.InterTask}, "inter-task-edges", "cut, or keep: a task's graph then has the nodes of all tasks so far")
 }
