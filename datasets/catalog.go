@@ -44,9 +44,9 @@ type File struct {
 
 // Copy is a known file with other bytes than the published one.
 type Copy struct {
-	SHA256  string
+	SHA256  string // or the checksum of a folder's files
 	Origin  string
-	Content string // Dataset.Content of what it holds, read undirected; of a stand-in's file without features
+	Content string // Dataset.Content of the graph, read undirected; a stand-in's file has no features
 }
 
 // KnownContent returns the Dataset.Content of a dataset whose Checksum is that of a known copy, or "". Results that

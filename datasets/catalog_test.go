@@ -3,6 +3,7 @@ package datasets
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io/fs"
 	"net/url"
 	"os"
@@ -111,6 +112,17 @@ func TestCatalogKnowsRealFiles(t *testing.T) {
 			require.NotEqual(t, whole.Content, ds.Content)
 			require.Equal(t, []int64{e.True.Nodes, e.True.Edges, int64(e.True.Classes)},
 				[]int64{int64(ds.Graph.NumNodes()), int64(ds.Graph.Adjacency.NumEdges()), int64(ds.NumClasses)})
+		})
+	}
+	for _, name := range []string{"corafull-topology", "arxiv-topology"} {
+		t.Run(name, func(t *testing.T) {
+			ds, err := Open(name, os.Getenv("SAOT_DATA"), Options{})
+			if errors.Is(err, fs.ErrNotExist) {
+				t.Skipf("%s is not in SAOT_DATA", name)
+			}
+			require.NoError(t, err)
+			require.NotEmpty(t, ds.Content)
+			require.Equal(t, KnownContent(ds.Checksum), ds.Content)
 		})
 	}
 	arxiv, err := Lookup("ogbn-arxiv")

@@ -28,9 +28,11 @@ type Dataset struct {
 	Labels     []int32 // class of each node, in [0, NumClasses)
 	NumClasses int
 	Checksum   string // SHA-256 of the source file, or of the generator's settings; "": NewStream hashes the arrays
-	Content    string // SHA-256 of the arrays before features are scaled, whatever file held them; "" if generated
-	Synthetic  bool   // made by a generator, not read from a public source
-	Notes      []string
+	// SHA-256 of the arrays as read, before features are scaled: equal for all files of one graph. That of a stand-in
+	// leaves out the features. "" for generated graphs and graphs from memory
+	Content   string
+	Synthetic bool // made by a generator, not read from a public source
+	Notes     []string
 }
 
 // Clone returns a copy with arrays of its own, which may be written. It has no Checksum and no Content, so that results
@@ -165,7 +167,9 @@ func generate(name string, opt Options) (ds *Dataset, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return ds, ds.Graph.Features.NormalizeInPlace(opt.Normalization)
+	ds, err = ds.withFeatures(opt, func() error { return nil })
+	ds.Content = "" // the last bits of generated features depend on the kind of CPU
+	return ds, err
 }
 
 // IsPath reports whether Open takes a name for a path rather than for a dataset of the catalog.

@@ -304,8 +304,7 @@ func (s Store) compare(e Entry, path string, ds *Dataset) error {
 	}
 	f := e.Files[0]
 	recorded, ok := records[f.Name]
-	same := func(c Copy) bool { return c.SHA256 == ds.Checksum || c.Content == ds.Content }
-	if ds.Checksum == f.SHA256 || slices.ContainsFunc(f.Copies, same) {
+	if _, copied := f.copied(ds.Checksum); copied || ds.Checksum == f.SHA256 {
 		return nil
 	}
 	published, err := f.publishedAt(path)
@@ -316,6 +315,8 @@ func (s Store) compare(e Entry, path string, ds *Dataset) error {
 		return fmt.Errorf("datasets: %s has changed since it was recorded in %s: its SHA-256 is %s, recorded is %s: "+
 			"move it away and run saot data get %s, or run saot data import %s FILE if the change is meant",
 			path, recordsFile, ds.Checksum, recorded.SHA256, e.Name, e.Name)
+	case slices.ContainsFunc(f.Copies, func(c Copy) bool { return c.Content == ds.Content }):
+		return nil // another file of the same graph
 	case !f.pinned():
 		e.compareSize(ds)
 	default:

@@ -292,7 +292,7 @@ func TestPinned(t *testing.T) {
 	require.NoDirExists(t, s.Dir)
 }
 
-// A folder stands in the place of the published archive: nothing can be checked but the size.
+// A folder that is read instead of the published archive has no checksum to compare. Its size is compared.
 func TestFolderIsComparedBySize(t *testing.T) {
 	_, e, s := newShelf(t)
 	e.Layout, e.Folder, e.Files[0].SHA256 = LayoutOGB, "ogb", sum(nil)

@@ -150,7 +150,8 @@ func checksumOf(ds *Dataset) string {
 func contentOf(ds *Dataset) string {
 	h, a, x := sha256.New(), &ds.Graph.Adjacency, &ds.Graph.Features
 	hashArray(h, []int64{int64(ds.NumClasses), int64(x.Rows), int64(x.Cols)})
-	hashArray(h, []bool{a.Directed})
+	_ = binary.Write(h, binary.LittleEndian, []int64{1})
+	_ = binary.Write(h, binary.LittleEndian, a.Directed)
 	hashArray(h, ds.Labels)
 	hashArray(h, a.Offsets)
 	hashArray(h, a.Neighbors)
@@ -161,8 +162,12 @@ func contentOf(ds *Dataset) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func hashArray[T any](h hash.Hash, array []T) {
+func hashArray[T int32 | int64 | float32](h hash.Hash, array []T) {
 	_ = binary.Write(h, binary.LittleEndian, int64(len(array)))
+	if littleEndian {
+		_, _ = h.Write(raw(array))
+		return
+	}
 	for part := range slices.Chunk(array, 1<<16) {
 		_ = binary.Write(h, binary.LittleEndian, part) // a hash takes all
 	}

@@ -214,20 +214,28 @@ func checkEmbedding(task int, e *Embedding, nodes int) error {
 	return nil
 }
 
-// checkColumns is checkEmbedding of a task's embedding, which must have the columns of task 1's, and must not share the
-// memory of the last one's.
+// checkColumns is checkEmbedding of a task's embedding, which must have the columns of task 1's, and memory of its own.
 func checkColumns(task int, embed []*Embedding, nodes int) error {
 	err := checkEmbedding(task, embed[task], nodes)
 	if err != nil {
 		return err
 	}
-	if data := embed[task].Data; task > 0 && len(data) > 0 && &data[0] == &embed[task-1].Data[0] {
-		return fmt.Errorf("the embeddings of tasks %d and %d share their memory: Embed must return a new matrix at "+
-			"every call", task, task+1)
-	}
 	if embed[task].Cols == embed[0].Cols {
-		return nil
+		return checkShared(task, embed)
 	}
 	return fmt.Errorf("the embedding of task %d has %d columns, that of task 1 has %d", task+1, embed[task].Cols,
 		embed[0].Cols)
+}
+
+func checkShared(task int, embed []*Embedding) error {
+	if embed[task].Cols == 0 {
+		return nil
+	}
+	for j, earlier := range embed[:task] {
+		if &earlier.Data[0] == &embed[task].Data[0] {
+			return fmt.Errorf("the embeddings of tasks %d and %d share their memory: Embed must return a new matrix "+
+				"at every call", j+1, task+1)
+		}
+	}
+	return nil
 }

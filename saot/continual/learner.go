@@ -22,12 +22,12 @@ type Method interface {
 }
 
 // Learner is a method of self-supervised continual learning. Run calls Learn once per task, in order, and Embed for
-// every task seen so far after each. The graphs carry no labels.
+// every task seen so far after each. The graphs carry no labels. Their arrays belong to the stream: a learner may
+// replace them in the graph that it gets, as Features.Normalize does, but must not write into them.
 type Learner interface {
 	Method
 	// Learn trains on the next task, calling observe (which may be nil) once per step. It returns ctx.Err() when
-	// canceled; the learner is then in an undefined state and must be restored with Load. The arrays of g belong to the
-	// stream: a learner may replace them in g, as Features.Normalize does, but must not write into them.
+	// canceled; the learner is then in an undefined state and must be restored with Load.
 	Learn(ctx context.Context, task int, g *graph.Graph, observe func(Step)) (*TaskReport, error)
 	// Embed returns one row per node of g, from the frozen encoder in inference mode, in memory that no other call
 	// uses: Run keeps the matrices of all tasks. With Options.Record, Run also calls it from within observe, while

@@ -59,11 +59,18 @@ type DatasetInfo struct {
 	Options datasets.StreamOptions `json:"options,omitzero"` // how the stream was cut; early results have none
 }
 
-// SameData reports whether two runs saw the same graph: the same file, or files that hold the same arrays.
+// SameData reports whether two runs saw the same graph. Contents decide where both are known, else checksums.
 func (d DatasetInfo) SameData(o DatasetInfo) bool {
-	content := func(d DatasetInfo) string { return cmp.Or(d.Content, datasets.KnownContent(d.Checksum)) }
-	return d.Checksum == o.Checksum || content(d) != "" && content(d) == content(o)
+	if a, b := d.content(), o.content(); a != "" && b != "" {
+		return a == b
+	}
+	return d.Checksum == o.Checksum
 }
+
+// Data identifies the graph: its content where that is known, else the checksum of its file.
+func (d DatasetInfo) Data() string { return cmp.Or(d.content(), d.Checksum) }
+
+func (d DatasetInfo) content() string { return cmp.Or(d.Content, datasets.KnownContent(d.Checksum)) }
 
 // Versions names the software of a run.
 type Versions struct {

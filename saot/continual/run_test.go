@@ -52,14 +52,24 @@ func (s *rescaling) Learn(ctx context.Context, task int, g *graph.Graph, observe
 	return s.toyLearner.Learn(ctx, task, g, observe)
 }
 
+func (s *rescaling) Embed(ctx context.Context, g *graph.Graph) (*Embedding, error) {
+	if err := g.Features.Normalize(graph.Binary); err != nil {
+		return nil, err
+	}
+	return s.toyLearner.Embed(ctx, g)
+}
+
 func TestLearnersShareNothing(t *testing.T) {
 	opt := Options{Engine: enginetest.Go(t), Probes: []Probe{ProbeConverged}}
 	_, err := Run(t.Context(), smallStream(), &shared{toyLearner: toyLearner{width: 3}}, opt)
 	require.ErrorContains(t, err, "the embeddings of tasks 1 and 2 share their memory: Embed must return a new matrix")
-	s := smallStream()
-	_, err = Run(t.Context(), s, &rescaling{toyLearner{width: 3}}, opt)
-	require.NoError(t, err)
-	require.Equal(t, smallStream().Tasks, s.Tasks, "the stream keeps its features")
+	for _, every := range []int{0, 2} {
+		s := smallStream()
+		opt.Record, opt.Dir, opt.Manifest = every, t.TempDir(), named
+		_, err = Run(t.Context(), s, &rescaling{toyLearner{width: 3}}, opt)
+		require.NoError(t, err)
+		require.Equal(t, smallStream().Tasks, s.Tasks, "the stream keeps its features")
+	}
 }
 
 func TestSameData(t *testing.T) {
@@ -68,6 +78,7 @@ func TestSameData(t *testing.T) {
 	require.True(t, a.SameData(DatasetInfo{Checksum: "a"}), "an early result of the same file")
 	require.False(t, a.SameData(DatasetInfo{Checksum: "b"}))
 	require.False(t, a.SameData(DatasetInfo{Checksum: "b", Content: "y"}))
+	require.False(t, a.SameData(DatasetInfo{Checksum: "a", Content: "y"}), "one file, read in two ways")
 	e, err := datasets.Lookup("uai")
 	require.NoError(t, err)
 	known := e.Files[0].Copies[0]
@@ -260,6 +271,7 @@ func TestPathRefuses(t *testing.T) {
 		"continual: there are 0 embeddings of 3 tasks": nil,
 		"there are 2 embeddings of 3 tasks":            embedded(2, 2),
 		"the embedding of task 3 has 1 columns":        embedded(2, 2, 1),
+		"the embedding of task 2 has 2 columns":        embedded(0, 2, 2),
 		"there is no engine":                           embedded(2, 2, 2),
 		"there is no engine to fit":                    embedded(0, 0, 0),
 	} {

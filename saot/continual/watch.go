@@ -109,24 +109,24 @@ func (w *rowsWatch) Look(ctx context.Context) (*Sight, error) {
 }
 
 func (s *selfSupervised) watch(ctx context.Context, t int, nodes []int32) (Watch, error) {
-	g := s.tasks[t].Graph
+	task := &s.tasks[t]
 	if l, ok := s.Learner.(Watched); ok {
-		return l.Watch(ctx, t, g, nodes)
+		return l.Watch(ctx, t, lent(task), nodes)
 	}
-	rows := func(ctx context.Context) (*Embedding, error) { return s.Embed(ctx, g) }
-	return &rowsWatch{rows: rows, task: t, total: g.NumNodes(), nodes: nodes}, nil
+	rows := func(ctx context.Context) (*Embedding, error) { return s.Embed(ctx, lent(task)) }
+	return &rowsWatch{rows: rows, task: t, total: len(task.Labels), nodes: nodes}, nil
 }
 
 // watch looks at the logits. There are none before the task is learned: the classifier has no columns for its classes.
 func (s *supervised) watch(_ context.Context, t int, nodes []int32) (Watch, error) {
-	g := s.tasks[t].Graph
+	task := &s.tasks[t]
 	rows := func(ctx context.Context) (*Embedding, error) {
 		if s.learned <= t {
 			return nil, nil
 		}
-		return s.Logits(ctx, ClassIL, g)
+		return s.Logits(ctx, ClassIL, lent(task))
 	}
-	return &rowsWatch{rows: rows, task: t, total: g.NumNodes(), nodes: nodes}, nil
+	return &rowsWatch{rows: rows, task: t, total: len(task.Labels), nodes: nodes}, nil
 }
 
 // checkSight returns an error unless a look has the sizes of n nodes.

@@ -80,19 +80,12 @@ func Collect(paths []string) ([]*Group, error) {
 	if err != nil {
 		return nil, fmt.Errorf("experiment: %w", err)
 	}
-	byKey, contents := map[string]*Group{}, map[string]string{} // contents by the checksum of the file
-	for _, s := range found {
-		if d := s.Result.Dataset; d.Content != "" {
-			contents[d.Checksum] = d.Content
-		}
-	}
+	byKey := map[string]*Group{}
 	for _, s := range found {
 		if err := s.Result.Check(); err != nil {
 			return nil, fmt.Errorf("experiment: %s: %w", s.Path, err)
 		}
-		d := s.Result.Dataset
-		data := cmp.Or(contents[d.Checksum], datasets.KnownContent(d.Checksum), d.Checksum)
-		if err := addRun(byKey, s.Result, data, s.Path); err != nil {
+		if err := addRun(byKey, s.Result, s.Path); err != nil {
 			return nil, err
 		}
 	}
@@ -106,7 +99,7 @@ func Collect(paths []string) ([]*Group, error) {
 	return groups, nil
 }
 
-func addRun(byKey map[string]*Group, r *continual.Result, data, path string) error {
+func addRun(byKey map[string]*Group, r *continual.Result, path string) error {
 	g := &Group{Dataset: r.Dataset.Name, Method: r.Method, Settings: map[string]string{}, own: map[string]bool{},
 		Runs: map[uint64]*continual.Result{}, Paths: map[uint64]string{}}
 	if err := g.leaves(r.Config); err != nil {
@@ -119,7 +112,7 @@ func addRun(byKey map[string]*Group, r *continual.Result, data, path string) err
 	}
 	delete(g.Settings, "seed")
 	delete(g.Settings, "probes") // what they found stands in columns of its own
-	maps.Copy(g.Settings, map[string]string{"dataset": r.Dataset.Name, "method": r.Method, "data": data,
+	maps.Copy(g.Settings, map[string]string{"dataset": r.Dataset.Name, "method": r.Method, "data": r.Dataset.Data(),
 		"split": r.Dataset.SplitHash, "synthetic": strconv.FormatBool(r.Dataset.Synthetic), "engine": r.Engine.Name,
 		"version": versionOf(r)})
 	if g.Settings["direction"] == "" {

@@ -225,20 +225,24 @@ func TestCollectFailures(t *testing.T) {
 	require.ErrorContains(t, err, path)
 }
 
-// Files that hold the same arrays give one group, and so do results of the same file that do not record its content.
+// Files that hold the same arrays give one group, and so does a known file of a result that records no content.
 func TestSameContent(t *testing.T) {
+	e, err := datasets.Lookup("uai")
+	require.NoError(t, err)
+	known := e.Files[0].Copies[0]
 	of := func(seed uint64, checksum, content string) *continual.Result {
 		r := resultOf("saot", seed, 80, -1)
 		r.Dataset.Checksum, r.Dataset.Content = checksum, content
 		return r
 	}
-	groups, err := Collect([]string{save(t, of(0, "a", ""), of(1, "a", "arrays"), of(2, "b", "arrays"))})
-	require.NoError(t, err)
-	require.Len(t, groups, 1)
-	require.Equal(t, []uint64{0, 1, 2}, groups[0].Seeds())
-	groups, err = Collect([]string{save(t, of(0, "a", "arrays"), of(1, "b", "others"))})
-	require.NoError(t, err)
-	require.Len(t, groups, 2)
+	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}} {
+		all := []*continual.Result{of(0, known.SHA256, ""), of(1, "b", known.Content), of(2, known.SHA256, "directed")}
+		groups, err := Collect([]string{save(t, all[order[0]], all[order[1]], all[order[2]])})
+		require.NoError(t, err)
+		require.Len(t, groups, 2, "one file, read in two ways, has two contents")
+		sizes := []int{len(groups[0].Runs), len(groups[1].Runs)}
+		require.ElementsMatch(t, []int{1, 2}, sizes)
+	}
 }
 
 // Runs that cannot stand in one table: the error names both files, what differs, and both ways on, each of which then
@@ -432,7 +436,7 @@ func TestOlderResultsAreCompleted(t *testing.T) {
 		for seed, config := range []string{string(now), older, changed} {
 			require.NoError(t, addRun(byKey, &continual.Result{Method: m, Seed: uint64(seed),
 				Config:  json.RawMessage(config),
-				Dataset: continual.DatasetInfo{Name: "uai"}}, "", ""))
+				Dataset: continual.DatasetInfo{Name: "uai"}}, ""))
 		}
 		require.Len(t, byKey, 2, "%s: the older one is as the first, the changed one is not", m)
 	}

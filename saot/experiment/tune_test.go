@@ -93,7 +93,7 @@ func TestNoSpecOfASplitFile(t *testing.T) {
 	require.NoError(t, err)
 	byKey := map[string]*Group{}
 	require.NoError(t, addRun(byKey, &continual.Result{Method: "saot", Config: config,
-		Dataset: continual.DatasetInfo{Name: "uai"}}, "", "runs/a"))
+		Dataset: continual.DatasetInfo{Name: "uai"}}, "runs/a"))
 	for _, g := range byKey {
 		require.True(t, g.SplitFile())
 		_, err = SpecOf("a test", []*Group{g})

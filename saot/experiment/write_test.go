@@ -37,7 +37,7 @@ runs:
 		config, err := json.Marshal(&r.Settings)
 		require.NoError(t, err)
 		require.NoError(t, addRun(byKey, &continual.Result{Method: r.Method, Config: config, Seed: r.Seed,
-			Dataset: continual.DatasetInfo{Name: r.Dataset}}, "", r.Name()))
+			Dataset: continual.DatasetInfo{Name: r.Dataset}}, r.Name()))
 	}
 	for _, g := range byKey {
 		groups = append(groups, g)
