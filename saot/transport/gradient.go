@@ -56,6 +56,13 @@ func (r *Result) ImplicitGradient(gradient *mat.Dense) (*mat.Dense, error) {
 	return s.costGradient(y), nil
 }
 
+// ImplicitGradient is Result.ImplicitGradient of the last linear problem, whose cost is σK + (1−σ)·Factor·S/norm at the
+// plan of the step before, less ε log of that plan under ProximalPoint. σ times it is ∂ℓ/∂K with that plan held fixed.
+// It is the whole gradient in K only with one outer step.
+func (r *GromovResult) ImplicitGradient(gradient *mat.Dense) (*mat.Dense, error) {
+	return r.Result.ImplicitGradient(gradient)
+}
+
 type adjoint struct {
 	plan, h       *mat.Dense
 	rows, columns []float64 // diagonals of D_r and D_c

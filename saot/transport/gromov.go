@@ -117,13 +117,6 @@ type GromovResult struct {
 	StructureMax float64
 }
 
-// ImplicitGradient is Result.ImplicitGradient of the last linear problem, whose cost is σK + (1−σ)·Factor·S/norm at the
-// plan of the step before, less ε log of that plan under ProximalPoint. σ times it is ∂ℓ/∂K with that plan held fixed.
-// It is the whole gradient in K only with one outer step.
-func (r *GromovResult) ImplicitGradient(gradient *mat.Dense) (*mat.Dense, error) {
-	return r.Result.ImplicitGradient(gradient)
-}
-
 // FusedGromov returns the entropic fused Gromov-Wasserstein plan between two graphs with uniform marginals,
 //
 //	π_G = argmin_π σ⟨K, π⟩ + (1−σ) Σ_ijkl L(A₁,ik, A₂,jl) π_ij π_kl − ε H(π)        (SAOT Eq. 7)
