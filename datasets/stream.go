@@ -150,7 +150,7 @@ func checksumOf(ds *Dataset) string {
 func contentOf(ds *Dataset) string {
 	h, a, x := sha256.New(), &ds.Graph.Adjacency, &ds.Graph.Features
 	hashArray(h, []int64{int64(ds.NumClasses), int64(x.Rows), int64(x.Cols)})
-	_ = binary.Write(h, binary.LittleEndian, []int64{1})
+	_ = binary.Write(h, binary.LittleEndian, int64(1)) // the flag counts as an array of one entry
 	_ = binary.Write(h, binary.LittleEndian, a.Directed)
 	hashArray(h, ds.Labels)
 	hashArray(h, a.Offsets)

@@ -242,10 +242,7 @@ func (c *checkpoint) contradictions(r *Result) (problems []string) {
 			say("the fits of the heads are not those in the model's record")
 		}
 	}
-	was := c.header.Identity.Dataset
-	same := was.SameData(r.Dataset)
-	was.Checksum, was.Content, was.Notes = r.Dataset.Checksum, r.Dataset.Content, r.Dataset.Notes
-	if !same || !reflect.DeepEqual(was, r.Dataset) {
+	if !c.header.Identity.Dataset.describes(r.Dataset) {
 		problems = append(problems, "the dataset is not described as in the model's record")
 	}
 	if !reflect.DeepEqual(c.header.Partial.Tasks, r.Tasks) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -65,6 +66,19 @@ func (d DatasetInfo) SameData(o DatasetInfo) bool {
 		return a == b
 	}
 	return d.Checksum == o.Checksum
+}
+
+// describes reports whether two descriptions are of one dataset. A run may have been resumed from another file of the
+// same graph, of which other things are noted. Older programs record no content.
+func (d DatasetInfo) describes(o DatasetInfo) bool {
+	if !d.SameData(o) {
+		return false
+	}
+	if d.Checksum != o.Checksum {
+		d.Checksum, d.Notes = o.Checksum, o.Notes
+	}
+	d.Content = o.Content
+	return reflect.DeepEqual(d, o)
 }
 
 // Data identifies the graph: its content where that is known, else the checksum of its file.

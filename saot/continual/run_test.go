@@ -84,6 +84,15 @@ func TestSameData(t *testing.T) {
 	known := e.Files[0].Copies[0]
 	c := DatasetInfo{Checksum: "c", Content: known.Content}
 	require.True(t, c.SameData(DatasetInfo{Checksum: known.SHA256}))
+
+	a.Notes, b.Notes = []string{"a note"}, []string{"another"}
+	require.True(t, a.describes(b), "notes of another file")
+	require.True(t, DatasetInfo{Checksum: "a", Notes: a.Notes}.describes(a), "an early program")
+	b.Tasks = 2
+	require.False(t, a.describes(b))
+	changed := a
+	changed.Notes = b.Notes
+	require.False(t, a.describes(changed), "other notes of the same file")
 }
 
 // named is for runs in a folder, where results need a name.

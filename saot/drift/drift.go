@@ -24,7 +24,7 @@ var ErrEqualRows = errors.New("drift: all rows of before are equal: there is no 
 //
 // before, after: [n, d], row major, n ≥ 2; columns of after may differ from d: it is [n, len(after)/n]. O(n²d) time,
 // O(n) memory. It returns an error for shapes that do not match and an entry that is not finite or above 1e100, and
-// ErrEqualRows if the rows of before differ by no more than float32 rounds.
+// ErrEqualRows if the rows of before are equal, or differ only by the rounding of float32.
 func Distance(before, after []float64, n, d int) (float64, error) {
 	if err := checkRows(before, n, d); err != nil {
 		return 0, fmt.Errorf("drift: before: %w", err)
@@ -45,7 +45,8 @@ func Distance(before, after []float64, n, d int) (float64, error) {
 	return centeredNorm(n, change) / centeredNorm(n, base), nil
 }
 
-// sameRows is the largest distance between equal rows, as a share of the longest row: float32 rounds by 6e-8.
+// sameRows is the largest distance between rows that count as equal, as a share of the longest row. The rounding of
+// float32 is 6e-8 of a number.
 const sameRows = 1e-6
 
 // longest returns the length of the longest row of [n, d].
