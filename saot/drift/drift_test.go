@@ -69,7 +69,7 @@ func TestDistanceInvariances(t *testing.T) {
 		"row 0, column 0 is NaN": {before, {math.NaN(), 0, 0, 0}},
 		"all rows of before":     {make([]float64, 8), before},
 		// These rows differ only by rounding.
-		"rows of before are":     {[]float64{3, 4, 3 + 2e-7, 4, 3, 4 - 3e-7, 3, 4}, before},
+		"rows of before are": {[]float64{3, 4, 3 + 2e-7, 4, 3, 4 - 3e-7, 3, 4}, before},
 	} {
 		_, err := Distance(c[0], c[1], 4, 2)
 		require.ErrorContains(t, err, want)
