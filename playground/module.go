@@ -20,16 +20,10 @@ import (
 
 const path = "github.com/saot-go/saot"
 
-// module is a Go program that pages load as WebAssembly.
-type module struct {
-	name string // of the folder below wasm, and of the file
-	tags string // build tags
-}
-
-// modules lists what Build builds.
-var modules = []module{
-	{name: "solver", tags: "hostonly"}, // optimal transport without GoMLX
-	{name: "learner"},                  // training, which the page loads when it is first wanted
+// modules lists the Go programs that pages load as WebAssembly, by their folders below wasm.
+var modules = []string{
+	"solver",  // optimal transport, without GoMLX
+	"learner", // training, which the page loads when it is first wanted
 }
 
 // toolchain is the go command that builds the modules, and where the sources are.
@@ -112,22 +106,22 @@ func (t *toolchain) runtime() ([]byte, error) {
 
 // build returns the compressed module. It builds in the cache, where an up-to-date module costs little; one process at
 // a time does.
-func (t *toolchain) build(ctx context.Context, m module) ([]byte, error) {
+func (t *toolchain) build(ctx context.Context, module string) ([]byte, error) {
 	if err := os.MkdirAll(t.cache, 0o755); err != nil {
 		return nil, fmt.Errorf("playground: %w", err)
 	}
-	built := filepath.Join(t.cache, m.name+".wasm")
+	built := filepath.Join(t.cache, module+".wasm")
 	lock, err := file.Acquire(ctx, built)
 	if err != nil {
 		return nil, fmt.Errorf("playground: %w", err)
 	}
 	defer lock.Release()
 	command := exec.CommandContext(ctx, "go", "build", "-o", built, "-trimpath", "-ldflags=-s -w", "-buildvcs=false",
-		"-tags="+m.tags, path+"/playground/wasm/"+m.name)
+		path+"/playground/wasm/"+module)
 	command.Dir = t.dir
 	command.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0")
 	if output, err := command.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("playground: build of the module %s for the browser: %w: %s", m.name,
+		return nil, fmt.Errorf("playground: build of the module %s for the browser: %w: %s", module,
 			errors.Join(err, ctx.Err()), bytes.TrimSpace(output))
 	}
 	return compressed(built)

@@ -24,13 +24,13 @@ func Build(ctx context.Context, out, cache string, say func(format string, args 
 	if err != nil {
 		return err
 	}
-	for _, m := range modules {
+	for _, module := range modules {
 		if say != nil {
-			say("building the module %s for the browser; the first time takes about a minute\n", m.name)
+			say("building the module %s for the browser; the first time takes about a minute\n", module)
 		}
-		packed, err := tool.build(ctx, m)
+		packed, err := tool.build(ctx, module)
 		if err == nil {
-			err = file.Write(modulePath(out, m), packed)
+			err = file.Write(modulePath(out, module), packed)
 		}
 		if err != nil {
 			return err
@@ -39,7 +39,9 @@ func Build(ctx context.Context, out, cache string, say func(format string, args 
 	return nil
 }
 
-func modulePath(out string, m module) string { return filepath.Join(out, "assets", m.name+".wasm.gz") }
+func modulePath(out string, module string) string {
+	return filepath.Join(out, "assets", module+".wasm.gz")
+}
 
 // prepare writes all but the modules.
 func prepare(ctx context.Context, out, cache string) (*toolchain, error) {
@@ -87,16 +89,16 @@ func NewServer(ctx context.Context, cache string) (*Server, error) {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	s := &Server{dir: dir, files: http.FileServer(http.Dir(dir)), built: map[string]*built{}}
-	for _, m := range modules {
-		s.built["/assets/"+m.name+".wasm.gz"] = &built{ready: make(chan struct{})}
+	for _, module := range modules {
+		s.built["/assets/"+module+".wasm.gz"] = &built{ready: make(chan struct{})}
 	}
 	go func() {
-		for _, m := range modules {
-			packed, err := tool.build(ctx, m)
+		for _, module := range modules {
+			packed, err := tool.build(ctx, module)
 			if err == nil {
-				err = file.Write(modulePath(dir, m), packed)
+				err = file.Write(modulePath(dir, module), packed)
 			}
-			b := s.built["/assets/"+m.name+".wasm.gz"]
+			b := s.built["/assets/"+module+".wasm.gz"]
 			b.fault = err
 			close(b.ready)
 		}

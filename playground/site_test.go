@@ -23,8 +23,8 @@ func TestPagesNameWhatIsThere(t *testing.T) {
 	out := t.TempDir()
 	require.NoError(t, writePages(out))
 	require.NoError(t, os.WriteFile(filepath.Join(out, "assets", "wasm_exec.js"), nil, 0o600))
-	for _, m := range modules {
-		require.NoError(t, os.WriteFile(modulePath(out, m), nil, 0o600))
+	for _, module := range modules {
+		require.NoError(t, os.WriteFile(modulePath(out, module), nil, 0o600))
 	}
 	address := regexp.MustCompile(`(?:href|src)="([^"#]+)"`)
 	for _, p := range Pages() {

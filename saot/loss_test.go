@@ -14,7 +14,7 @@ import (
 
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
-	"github.com/saot-go/saot/saot/transport"
+	"github.com/saot-go/saot/saot/transport/symbolic"
 )
 
 // L_mat through the plan of a cost, for both Θ and both scalings: the value by its definition in float64, the gradient
@@ -51,7 +51,7 @@ func TestMatchingLoss(t *testing.T) {
 					return sum / m
 				}
 				got := enginetest.Evaluate(t, e, withGradients(func(in []*Node) *Node {
-					plan, _ := transport.Sinkhorn(in[1], c.sinkhorn())
+					plan, _ := symbolic.Sinkhorn(in[1], c.sinkhorn())
 					return c.matchingLoss(in[0], plan, in[1])
 				}), target, cost)
 				requireClose(t, []float64{reference()}, got[0], 1e-4)
@@ -272,11 +272,11 @@ func TestDistillationSeesItsPlans(t *testing.T) {
 		errors := func(in []*Node) (out []*Node) {
 			first, second := [2]*Node{in[0], in[1]}, [2]*Node{in[2], in[3]}
 			for _, pair := range [][2]*Node{first, second} {
-				_, missed := transport.Sinkhorn(transport.CosineCost(pair[0], pair[1]), c.sinkhorn())
+				_, missed := symbolic.Sinkhorn(symbolic.CosineCost(pair[0], pair[1]), c.sinkhorn())
 				out = append(out, missed)
 			}
-			cost := transport.CosineCost(first[0], first[1])
-			plan, _ := transport.Sinkhorn(cost, c.sinkhorn())
+			cost := symbolic.CosineCost(first[0], first[1])
+			plan, _ := symbolic.Sinkhorn(cost, c.sinkhorn())
 			_, missed := c.distillation(first, second, plan, cost)
 			out = append(out, missed)
 			all := Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 5, 1), 0)

@@ -19,6 +19,7 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/train"
 	"github.com/saot-go/saot/saot/transport"
+	"github.com/saot-go/saot/saot/transport/symbolic"
 )
 
 type plan = train.Plan[inputs[*tensors.Tensor]]
@@ -203,7 +204,7 @@ type costInputs[T any] struct {
 
 // featureCost returns K(X₁, X₂)_ij = 1 − cos(x¹_i, x²_j) [M, M] between the rows of the aligned nodes in two views.
 func featureCost(in costInputs[*Node]) []*Node {
-	return []*Node{transport.CosineCost(Mul(in.Rows, in.Keep[0]), Mul(in.Rows, in.Keep[1]))}
+	return []*Node{symbolic.CosineCost(Mul(in.Rows, in.Keep[0]), Mul(in.Rows, in.Keep[1]))}
 }
 
 func (p *graphPlans) featureCost(masked [2][]int32, points []int32) (*mat.Dense, error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/train"
 	"github.com/saot-go/saot/saot/transport"
+	"github.com/saot-go/saot/saot/transport/symbolic"
 )
 
 // inputs are those of a training step. What the settings have no use for is absent.
@@ -51,8 +52,8 @@ func (l *Learner) loss(in inputs[*Node]) train.Loss {
 // embeddings [M, out] of the aligned nodes in both views. Without distillation, no teacher is read.
 func (c Config) transportLoss(z, teacher [2]*Node, in inputs[*Node]) train.Loss {
 	zero := Scalar(z[0].Graph(), dtypes.Float32, 0)
-	cost := transport.CosineCost(z[0], z[1]) // R(Z₁, Z₂)
-	plan, marginalError := transport.Sinkhorn(cost, c.sinkhorn())
+	cost := symbolic.CosineCost(z[0], z[1]) // R(Z₁, Z₂)
+	plan, marginalError := symbolic.Sinkhorn(cost, c.sinkhorn())
 
 	matching, structure, distillation := c.matchingLoss(in.GraphPlan, plan, cost), c.structureLoss(in.Target, cost),
 		zero
@@ -71,8 +72,8 @@ func (c Config) transportLoss(z, teacher [2]*Node, in inputs[*Node]) train.Loss 
 		Parts: []train.Term{{Name: termMatching, Node: matching}, {Name: termStructure, Node: structure},
 			{Name: termDistillation, Node: distillation}},
 		Figures: append(gradientFigures(z, weighted), train.Term{Name: figureMarginalError, Node: marginalError},
-			train.Term{Name: figureDiagonalMass, Node: transport.DiagonalMass(plan)},
-			train.Term{Name: figureEntropy, Node: transport.Entropy(plan)},
+			train.Term{Name: figureDiagonalMass, Node: symbolic.DiagonalMass(plan)},
+			train.Term{Name: figureEntropy, Node: symbolic.Entropy(plan)},
 			train.Term{Name: figureDistillationError, Node: distillationError}),
 	}
 }
@@ -115,8 +116,8 @@ func (c Config) distillationBetween(rows *Node, z, teacher [2]*Node) (loss, marg
 	for i := range z {
 		z[i], teacher[i] = Gather(z[i], rows), Gather(teacher[i], rows)
 	}
-	cost := transport.CosineCost(z[0], z[1])
-	plan, missed := transport.Sinkhorn(cost, c.sinkhorn())
+	cost := symbolic.CosineCost(z[0], z[1])
+	plan, missed := symbolic.Sinkhorn(cost, c.sinkhorn())
 	loss, marginalError = c.distillation(z, teacher, plan, cost)
 	if c.Distillation == DistillPlan {
 		marginalError = Max(marginalError, missed)
@@ -136,8 +137,8 @@ func (c Config) distillation(z, teacher [2]*Node, plan, cost *Node) (loss, margi
 	}
 	settings := c.sinkhorn()
 	settings.Gradient = transport.Detached
-	teacherPlan, marginalError := transport.Sinkhorn(
-		transport.CosineCost(StopGradient(teacher[0]), StopGradient(teacher[1])), settings)
+	teacherPlan, marginalError := symbolic.Sinkhorn(
+		symbolic.CosineCost(StopGradient(teacher[0]), StopGradient(teacher[1])), settings)
 	return c.matchingLoss(teacherPlan, plan, cost), marginalError
 }
 
@@ -152,13 +153,13 @@ func (c Config) distillation(z, teacher [2]*Node, plan, cost *Node) (loss, margi
 // or π_T − π if balanced) or to plan, and on as its mode says (Frobenius).
 func (c Config) matchingLoss(target, plan, cost *Node) *Node {
 	if c.Divergence == Frobenius {
-		loss := transport.FrobeniusPlanLoss(target, plan)
+		loss := symbolic.FrobeniusPlanLoss(target, plan)
 		if c.Scaling == Balanced {
 			loss = DivScalar(loss, float64(plan.Shape().Dim(0)))
 		}
 		return loss
 	}
-	loss := transport.KLPlanLoss(target, plan, cost, c.Epsilon)
+	loss := symbolic.KLPlanLoss(target, plan, cost, c.Epsilon)
 	if c.Scaling == Balanced {
 		loss = MulScalar(loss, c.Epsilon)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/train"
 	"github.com/saot-go/saot/saot/transport"
+	"github.com/saot-go/saot/saot/transport/symbolic"
 )
 
 var _ continual.Watched = (*Learner)(nil)
@@ -91,7 +92,7 @@ func (l *Learner) watchedPlan() (*engine.Named[train.Views[*tensors.Tensor]], er
 	return engine.NewNamed[train.Views[*tensors.Tensor]](l.encoder.Engine(), "watched plan", l.encoder.Store(),
 		func(views train.Views[*Node]) []*Node {
 			z := train.Embed(l.encoder, encoder.Scope, views, nil, encoder.Inference)
-			plan, marginalError := transport.Sinkhorn(transport.CosineCost(z[0], z[1]), settings)
+			plan, marginalError := symbolic.Sinkhorn(symbolic.CosineCost(z[0], z[1]), settings)
 			return []*Node{plan, marginalError}
 		})
 }

@@ -14,7 +14,8 @@ the libraries take turns:
 OTT-JAX is compiled with jit. Its gradients are taken by jax.grad through the plan, by implicit differentiation (its default)
 and through the unrolled sweeps, and, last, through reg_ot_cost: KL is <C, T>/eps - OT(C)/eps but for a constant, and OT has a
 gradient in closed form; this is what KLPlanLoss does here, written by hand. POT has gradients with PyTorch only: where it can
-be imported, and on its GPU if it has one. Ours are `go test -bench Peers ./saot/transport` on the best engine present; GOMLX_BACKEND chooses another.
+be imported, and on its GPU if it has one. Ours are `go test -bench Peers ./saot/transport/symbolic` on the best engine present;
+GOMLX_BACKEND chooses another.
 
 Prints two Markdown tables. The last columns check that all solve the same problem: the largest difference from our plan
 (gradient), relative to its largest entry.
@@ -140,7 +141,7 @@ class Ours:
     """Runs the Go benchmark and keeps the best of each of its metrics."""
 
     def __init__(self, folder, m, repeats):
-        self.command = ["go", "test", "-run", "xxx", "-bench", f"Peers/M={m}$", "-benchtime", f"{repeats}x", "./saot/transport"]
+        self.command = ["go", "test", "-run", "xxx", "-bench", f"Peers/M={m}$", "-benchtime", f"{repeats}x", "./saot/transport/symbolic"]
         self.environment = {**os.environ, "SAOT_PEERS": str(folder)}
         self.best, self.engine = {}, "?"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times Sinkhorn sweeps in PyTorch, to stand next to `go test -bench Sweep ./saot/transport`.
+"""Times Sinkhorn sweeps in PyTorch, to stand next to `go test -bench Sweep ./saot/transport/symbolic`.
 
     /tmp/peers/bin/python bench/peers/sweep.py [--sizes 256 512 1024] [--rounds 3] [--threads 2] [--device cuda]
 

@@ -18,16 +18,17 @@ const module = "github.com/saot-go/saot/"
 // open to all, except that those that are built on GoMLX stay where it is allowed. A package that wants to import
 // upwards is two packages. Every arrow is used: one that is free to take would let a package grow unseen.
 var arrows = map[string][]string{
-	"datasets/graph":       {},
-	"datasets/fetch":       {},
-	"datasets":             {"datasets/fetch", "datasets/graph"},
-	"saot/engine":          {},
-	"saot/transport/plain": {},
-	"saot/transport":       {"datasets/graph"},
-	"saot/drift":           {},
-	"saot/view":            {"datasets/graph"},
-	"saot/replay":          {"datasets/graph"},
-	"saot/encoder":         {"datasets/graph", "saot/engine"},
+	"datasets/graph":          {},
+	"datasets/fetch":          {},
+	"datasets":                {"datasets/fetch", "datasets/graph"},
+	"saot/engine":             {},
+	"saot/transport/plain":    {},
+	"saot/transport":          {"datasets/graph"},
+	"saot/transport/symbolic": {"saot/transport"},
+	"saot/drift":              {},
+	"saot/view":               {"datasets/graph"},
+	"saot/replay":             {"datasets/graph"},
+	"saot/encoder":            {"datasets/graph", "saot/engine"},
 	"saot/continual": {"datasets", "datasets/graph", "saot/continual/record", "saot/drift", "saot/engine",
 		"saot/transport"},
 	"saot/continual/record": {},
@@ -47,7 +48,7 @@ func allowed() map[string][]string {
 		all[room] = may
 	}
 	with := func(parts ...string) []string { return append(parts, trainee...) }
-	all["saot"] = with("saot/engine", "saot/replay", "saot/transport", "saot/view")
+	all["saot"] = with("saot/engine", "saot/replay", "saot/transport", "saot/transport/symbolic", "saot/view")
 	all["saot/baseline"] = with("saot/engine", "saot/view")
 	// Controls take SAOT's encoder and buffer.
 	all["saot/control"] = with("saot", "saot/replay")

@@ -112,7 +112,7 @@ func (c *Clouds) Divergence() (float64, error) {
 	}
 	cfg := c.config()
 	cfg.OverRelaxation = transport.Adaptive
-	return transport.HostSinkhornDivergence(c.Cost, x, y, c.Mu, c.Nu, cfg)
+	return transport.SinkhornDivergence(c.Cost, x, y, c.Mu, c.Nu, cfg)
 }
 
 // Barycenter moves the points z [k, 2] of a third cloud, with equal masses, toward the barycenter of the two, with

@@ -34,8 +34,8 @@ const (
 	// Absolute takes epsilon in the unit of the cost.
 	Absolute EpsilonUnit = iota
 	// MeanCost takes epsilon as a multiple of the mean of the cost matrix, which must be positive. The plan is then the
-	// same in any unit of the cost. KLPlanLoss and TransportValue know no unit of epsilon: for these, divide the cost
-	// by its mean first and use Absolute.
+	// same in any unit of the cost. symbolic.KLPlanLoss and symbolic.Value know no unit of epsilon: for these, divide
+	// the cost by its mean first and use Absolute.
 	MeanCost
 )
 
@@ -50,8 +50,8 @@ func (u *EpsilonUnit) UnmarshalText(text []byte) error { return epsilonUnitNames
 type GradientMode int
 
 const (
-	// Detached plans are constants: no gradient flows, and the backward pass never sees the sweeps. KLPlanLoss and
-	// TransportValue are exact with it, because their gradients are known in closed form. A teacher needs no other
+	// Detached plans are constants: no gradient flows, and the backward pass never sees the sweeps. symbolic.KLPlanLoss
+	// and symbolic.Value are exact with it, because their gradients are known in closed form. A teacher needs no other
 	// mode.
 	Detached GradientMode = iota
 	// Implicit differentiates the equations that the converged plan solves. It serves any function of the plan, solves
@@ -68,14 +68,6 @@ var gradientModeNames = enum.Of[GradientMode]("gradient mode", "detached", "impl
 func (m GradientMode) String() string                   { return gradientModeNames.Name(m) }
 func (m GradientMode) MarshalText() ([]byte, error)     { return gradientModeNames.Marshal(m) }
 func (m *GradientMode) UnmarshalText(text []byte) error { return gradientModeNames.Unmarshal(m, text) }
-
-// Bounds on range(C)/ε for the kernel form. A scaling factor spans up to e^(range/ε). The bounds keep products of two
-// of them within the exponent of the number format: e^60 ≈ 1e26 of 1e38 in float32, e^200 ≈ 1e87 of 1e308 in float64.
-// Graphs halve them for Unrolled.
-const (
-	kernelBound32 = 60
-	kernelBound64 = 200
-)
 
 // Adaptive is the SinkhornConfig.OverRelaxation that measures how fast plain sweeps converge, and over-relaxes slow
 // ones.
@@ -136,40 +128,13 @@ func (c SinkhornConfig) check(l *check.List) {
 	l.That(finite(c.AnnealFrom), "anneal_from", c.AnnealFrom, "a finite number of 0 or more")
 }
 
-// stage is one ε of an annealed solve.
-type stage struct {
-	epsilon float64
-	last    bool
-}
-
-// annealing returns the stages from a large ε to epsilon, the last. Both are in one unit.
-func annealing(from, epsilon float64) (stages []stage) {
-	const factor = 0.25
-	for e := from; e > epsilon*(1+1e-12); e *= factor {
-		stages = append(stages, stage{epsilon: e})
-	}
-	return append(stages, stage{epsilon: epsilon, last: true})
-}
-
-// annealTolerance is the marginal error at which a stage hands over to the next.
-const annealTolerance = 1e-2
-
-// limits returns how many of the sweeps left a stage may take, and its tolerance. A stage before the last makes only a
-// good start for the next, and leaves sweeps for it.
-func (s stage) limits(left int, tolerance float64) (int, float64) {
-	if s.last {
-		return left, tolerance
-	}
-	return left / 2, max(tolerance, annealTolerance)
-}
-
-func resolve(d Domain, costRange, epsilon, bound float64, known bool) Domain {
+// resolve chooses between the two forms, where AutoDomain leaves the choice open.
+func (d Domain) resolve(kernel bool) Domain {
 	switch {
 	case d != AutoDomain:
 		return d
-	case known && costRange <= bound*epsilon:
+	case kernel:
 		return KernelDomain
-	default:
-		return LogDomain
 	}
+	return LogDomain
 }

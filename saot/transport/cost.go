@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/internal/enum"
+	"github.com/saot-go/saot/internal/sinkhorn"
 )
 
 // CostKind is a cost between two points.
@@ -26,10 +27,6 @@ var costKindNames = enum.Of[CostKind]("cost", "cosine", "squared euclidean", "eu
 func (k CostKind) String() string                   { return costKindNames.Name(k) }
 func (k CostKind) MarshalText() ([]byte, error)     { return costKindNames.Marshal(k) }
 func (k *CostKind) UnmarshalText(text []byte) error { return costKindNames.Unmarshal(k, text) }
-
-// zeroNorm is the largest squared norm of a row that counts as zero: its reciprocal square root and the cube of that
-// still fit float32.
-const zeroNorm = 1e-24
 
 // Cost returns the cost matrix between the rows of x and y, on the host.
 //
@@ -68,7 +65,7 @@ func unitRowsOf(x *mat.Dense) *mat.Dense {
 	unit := mat.DenseCopyOf(x)
 	n, _ := x.Dims()
 	for i := range n {
-		if norm := floats.Norm(unit.RawRowView(i), 2); norm*norm > zeroNorm {
+		if norm := floats.Norm(unit.RawRowView(i), 2); norm*norm > sinkhorn.ZeroNorm {
 			floats.Scale(1/norm, unit.RawRowView(i))
 		} else {
 			fill(unit.RawRowView(i), 0)

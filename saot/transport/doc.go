@@ -1,13 +1,14 @@
 // Package transport is optimal transport for graph learning: entropic plans between point clouds, (fused) Gromov plans
-// between attributed graphs, exact plans, divergences, and gradients that cost nothing extra. Package plain is the same
-// on a page. It imports datasets/graph, GoMLX and gonum.
+// between attributed graphs, exact plans, divergences, and gradients that cost nothing extra, on the host in float64.
+// Package symbolic has the plans, divergences and losses as nodes of GoMLX graphs, for training. Package plain has the
+// algorithms on a page. It imports datasets/graph and gonum.
 //
 // # The problems
 //
 // A plan π ≥ 0 [n, m] moves the masses μ of n rows onto the masses ν of m columns: π1 = μ, πᵀ1 = ν. With costs C_ij
-// (Cost, CostNode, or your own) the linear problem is
+// (Cost, or your own) the linear problem is
 //
-//	π = argmin_π ⟨C, π⟩ + ε Σ_ij π_ij (log π_ij − 1)                                                  Solve, Sinkhorn
+//	π = argmin_π ⟨C, π⟩ + ε Σ_ij π_ij (log π_ij − 1)                                          Solve, symbolic.Sinkhorn
 //	π = argmin_π ⟨C, π⟩                                                                       Exact
 //
 // Entropy makes the first strictly convex, with the solution π_ij = exp((f_i + g_j − C_ij)/ε). Sinkhorn's sweeps find
@@ -25,25 +26,12 @@
 //
 // # Where each runs
 //
-//	host, float64, any size that fits    Solve  Exact  FusedGromov  FusedGromovSolver  HostSinkhornDivergence
-//	in a graph, with gradients           Sinkhorn  GraphProblem  KLPlanLoss  FrobeniusPlanLoss  TransportValue
-//	                                     SinkhornDivergence  Barycentric
+//	here, on the host, any size that fits    Solve  Exact  FusedGromov  FusedGromovSolver  SinkhornDivergence
+//	package symbolic, with gradients         Sinkhorn  Problem  Value  SinkhornDivergence  Barycentric  KLPlanLoss
+//	                                         FrobeniusPlanLoss
 //
-// Host functions return errors. Graph functions build GoMLX graphs, in float32 or float64 and for batches [B, n, m]
-// too (KLPlanLoss, FrobeniusPlanLoss, DiagonalMass and Entropy take matrices alone), and panic while building. Their
-// sweeps are a loop of the engine, which stops at a tolerance. SAOT computes its π_G on the host while the engine
-// trains. The build tag hostonly leaves out the second row, ImplicitGradient and GoMLX with them: what is left is small
-// enough for a web page.
-//
-// Some functions are there for both:
-//
-//	host                      graph
-//	Cost                      CostNode
-//	Solve                     Sinkhorn, GraphProblem.Sinkhorn
-//	HostSinkhornDivergence    SinkhornDivergence
-//	Result.Barycentric        Barycentric
-//	PlanKL                    KLPlanLoss, whose plan is that of a cost
-//	PlanFrobenius, ‖a − b‖_F  FrobeniusPlanLoss, nm·‖a − b‖²_F for plans [n, m]
+// SAOT computes its π_G here, while the engine trains. This package does without GoMLX: it is small enough for a web
+// page.
 //
 // # Values
 //
@@ -55,11 +43,11 @@
 //
 // There are four ways. docs/benchmarks.md has a table of the error and the time of each.
 //
-//   - Of the value: ∂OT_ε/∂C = π, by the envelope theorem (TransportValue, SinkhornDivergence; on the host,
+//   - Of the value: ∂OT_ε/∂C = π, by the envelope theorem (symbolic.Value, symbolic.SinkhornDivergence; on the host,
 //     Result.Plan, and F and G in μ and ν where marginals are exact, see Result). Nothing to compute. In a fused Gromov
 //     problem, ∂value/∂K = σπ at a settled plan, with PaperNormalization and Factor 2 alone.
 //   - Of KL(π_T‖π(C)), for plans of equal marginals: (π_T − π)/ε exactly, because the divergence is ⟨C, π_T⟩/ε −
-//     OT_ε(C)/ε + const (KLPlanLoss). Nothing to compute. SAOT trains by it.
+//     OT_ε(C)/ε + const (symbolic.KLPlanLoss). Nothing to compute. SAOT trains by it.
 //   - Of any function of a plan: GradientMode Implicit, and Result.ImplicitGradient on the host. It solves one linear
 //     system. For KL it is the better one if the plan has not quite converged: the system corrects the marginals by a
 //     Newton step.

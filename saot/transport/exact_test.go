@@ -12,6 +12,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize/convex/lp"
+
+	"github.com/saot-go/saot/internal/sinkhorn/sinkhorntest"
 )
 
 // flat returns the uniform marginal.
@@ -66,7 +68,7 @@ func requireOptimal(t testing.TB, cost *mat.Dense, mu, nu []float64) (plan *mat.
 
 func TestExactFlowAgainstPermutations(t *testing.T) {
 	for n := 1; n <= 7; n++ {
-		cost := uniformCost(uint64(n), n, n)
+		cost := sinkhorntest.Cost(uint64(n), n, n)
 		best := math.Inf(1)
 		permutations(n, func(p []int) {
 			sum := 0.0
@@ -162,7 +164,7 @@ func TestExactFlowCertificate(t *testing.T) {
 func TestExactFlowLeavesNoDust(t *testing.T) {
 	for _, shape := range [][2]int{{6, 4}, {7, 14}, {35, 49}, {33, 55}} {
 		n, m := shape[0], shape[1]
-		plan, _ := requireOptimal(t, uniformCost(6, n, m), flat(n), flat(m))
+		plan, _ := requireOptimal(t, sinkhorntest.Cost(6, n, m), flat(n), flat(m))
 		grid := float64(n * m) // masses m/(nm) and n/(nm): basic plans are multiples of 1/(nm)
 		for _, p := range plan.RawMatrix().Data {
 			require.InDelta(t, math.Round(p*grid), p*grid, 1e-11)
@@ -173,7 +175,7 @@ func TestExactFlowLeavesNoDust(t *testing.T) {
 
 // Marginals that differ in the last bits, masses below a unit, and a point mass.
 func TestExactFlowRoundedMarginals(t *testing.T) {
-	cost := uniformCost(7, 3, 3)
+	cost := sinkhorntest.Cost(7, 3, 3)
 	third := 1.0 / 3
 	requireOptimal(t, cost, []float64{third, third, third + 4e-16}, []float64{third + 8e-16, third, third})
 	requireOptimal(t, cost, []float64{1, 1e-300, 1e-17}, []float64{1e-18, 0.5, 0.5})
@@ -187,7 +189,7 @@ func TestExactFlowAgainstSimplex(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 0))
 	const n, m = 4, 5
 	for seed := range uint64(5) {
-		cost := uniformCost(seed, n, m)
+		cost := sinkhorntest.Cost(seed, n, m)
 		mu, nu := weights(rng, n, 0), weights(rng, m, 0)
 		constraints := mat.NewDense(n+m-1, n*m, nil)
 		for i := range n {
@@ -209,7 +211,7 @@ func TestExactFlowAgainstSimplex(t *testing.T) {
 func TestExactFlowStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, _, _, err := exactFlow(ctx, uniformCost(10, 2, 2), flat(2), flat(2))
+	_, _, _, err := exactFlow(ctx, sinkhorntest.Cost(10, 2, 2), flat(2), flat(2))
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -218,7 +220,7 @@ func BenchmarkExact(b *testing.B) {
 	for _, n := range []int{64, 256, 512} {
 		masses := map[string][2][]float64{"uniform": {flat(n), flat(n)}, "weighted": {weights(rng, n, 0),
 			weights(rng, n, 0)}}
-		costs := map[string]*mat.Dense{"random": uniformCost(1, n, n), "product": mat.NewDense(n, n, nil)}
+		costs := map[string]*mat.Dense{"random": sinkhorntest.Cost(1, n, n), "product": mat.NewDense(n, n, nil)}
 		costs["product"].Apply(func(i, j int, _ float64) float64 { return float64((i + 1) * (j + 1)) },
 			costs["product"])
 		// augmenting paths, row by row, take n² steps on weighted products

@@ -183,11 +183,11 @@ func TestGoldenExact(t *testing.T) {
 func TestGoldenSinkhornDivergence(t *testing.T) {
 	for _, c := range readGolden(t).SinkhornDivergence {
 		cfg := SinkhornConfig{Epsilon: c.Epsilon, Sweeps: 100000, Tolerance: 1e-12}
-		got, err := HostSinkhornDivergence(SquaredEuclidean, fromRows(c.X), fromRows(c.Y), c.Mu, c.Nu, cfg)
+		got, err := SinkhornDivergence(SquaredEuclidean, fromRows(c.X), fromRows(c.Y), c.Mu, c.Nu, cfg)
 		require.NoError(t, err)
 		requireRelative(t, c.Value, got)
 		x := fromRows(c.X)
-		same, err := HostSinkhornDivergence(SquaredEuclidean, x, mat.DenseCopyOf(x), c.Mu, c.Mu, cfg)
+		same, err := SinkhornDivergence(SquaredEuclidean, x, mat.DenseCopyOf(x), c.Mu, c.Mu, cfg)
 		require.NoError(t, err)
 		require.InDelta(t, 0, same, 1e-12)
 	}

@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/internal/sinkhorn/sinkhorntest"
 )
 
 // BenchmarkFusedGromov is π_G on the host at M = 256, mean degree 4, 2 outer steps of 30 sweeps, with and without early
 // exit.
 func BenchmarkFusedGromov(b *testing.B) {
 	const m = 256
-	k, a1, a2 := uniformCost(1, m, m), randomAdjacency(1, m, 4.0/m), randomAdjacency(2, m, 4.0/m)
+	k, a1, a2 := sinkhorntest.Cost(1, m, m), randomAdjacency(1, m, 4.0/m), randomAdjacency(2, m, 4.0/m)
 	for _, tolerance := range []float64{0, DefaultFGW().Tolerance} {
 		b.Run(fmt.Sprintf("tolerance=%g", tolerance), func(b *testing.B) {
 			cfg := DefaultFGW()
@@ -42,20 +44,22 @@ func BenchmarkGromovScaling(b *testing.B) {
 	var previous float64
 	for _, n := range []int{256, 512, 1024, 2048, 4096} {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
-			p := GromovProblem{Feature: uniformCost(1, n, n), Structure1: randomAdjacency(1, n, degree/float64(n)),
-				Structure2: randomAdjacency(2, n, degree/float64(n))}
+			a1, a2 := randomAdjacency(1, n, degree/float64(n)), randomAdjacency(2, n, degree/float64(n))
+			p := GromovProblem{Feature: sinkhorntest.Cost(1, n, n), Structure1: a1, Structure2: a2}
 			cfg := DefaultFGW()
 			cfg.Tolerance = 0
 			s, err := NewFusedGromovSolver(cfg)
 			require.NoError(b, err)
 			res := new(GromovResult)
-			t := best(b, func() time.Duration {
+			require.NoError(b, s.Solve(res, p)) // takes the memory
+			least := math.Inf(1)
+			for b.Loop() {
 				start := time.Now()
 				require.NoError(b, s.Solve(res, p))
-				return time.Since(start)
-			})
+				least = min(least, time.Since(start).Seconds())
+			}
 			require.Equal(b, cfg.Outer*cfg.Sweeps, res.Report.Sweeps)
-			step := milliseconds(t[0]) / float64(res.Report.Outer)
+			step := least * 1e3 / float64(res.Report.Outer)
 			b.ReportMetric(step, "ms/step")
 			if previous > 0 {
 				b.ReportMetric(math.Log2(step/previous), "exponent")

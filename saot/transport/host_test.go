@@ -11,15 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
-)
 
-// uniformCost draws a matrix with entries in [0, 2).
-func uniformCost(seed uint64, n, m int) *mat.Dense {
-	rng := rand.New(rand.NewPCG(seed, 1))
-	c := mat.NewDense(n, m, nil)
-	c.Apply(func(_, _ int, _ float64) float64 { return 2 * rng.Float64() }, c)
-	return c
-}
+	"github.com/saot-go/saot/internal/sinkhorn/sinkhorntest"
+)
 
 // randomAdjacency draws an undirected graph with edge probability p.
 func randomAdjacency(seed uint64, n int, p float64) Sparse {
@@ -108,7 +102,7 @@ func permutations(n int, f func([]int)) {
 }
 
 func TestHostSinkhornSolvesTheProblem(t *testing.T) {
-	cost := uniformCost(1, 6, 4)
+	cost := sinkhorntest.Cost(1, 6, 4)
 	mu, nu := []float64{.1, .2, 0, .3, .15, .25}, []float64{.4, .1, .3, .2}
 	var plans []*mat.Dense
 	for _, domain := range []Domain{KernelDomain, LogDomain} {
@@ -138,7 +132,7 @@ func TestHostSinkhornSolvesTheProblem(t *testing.T) {
 
 func TestHostSinkhornLimits(t *testing.T) {
 	for n := 2; n <= 6; n++ {
-		cost := uniformCost(uint64(n), n, n)
+		cost := sinkhorntest.Cost(uint64(n), n, n)
 		uniform := tight(t, Problem{Cost: cost}, 1e6).Plan
 		best, bestCost := make([]int, n), math.Inf(1)
 		permutations(n, func(p []int) {
@@ -168,7 +162,7 @@ func TestHostSinkhornLimits(t *testing.T) {
 }
 
 func TestHostSinkhornInvariances(t *testing.T) {
-	cost := uniformCost(3, 5, 5)
+	cost := sinkhorntest.Cost(3, 5, 5)
 	plan := tight(t, Problem{Cost: cost}, 0.1).Plan
 	perm := []int{3, 0, 4, 2, 1}
 	shifted, permuted := mat.NewDense(5, 5, nil), mat.NewDense(5, 5, nil)
@@ -184,7 +178,8 @@ func TestHostSinkhornInvariances(t *testing.T) {
 }
 
 func TestHostSinkhornReportsNotConverging(t *testing.T) {
-	res, err := Solve(Problem{Cost: uniformCost(1, 8, 8)}, SinkhornConfig{Epsilon: 0.01, Sweeps: 3, Tolerance: 1e-9})
+	cfg := SinkhornConfig{Epsilon: 0.01, Sweeps: 3, Tolerance: 1e-9}
+	res, err := Solve(Problem{Cost: sinkhorntest.Cost(1, 8, 8)}, cfg)
 	require.NoError(t, err)
 	require.Equal(t, SweepLimit, res.Report.Status)
 	require.Equal(t, 3, res.Report.Sweeps)
@@ -201,7 +196,7 @@ func TestStructureAgainstBruteForce(t *testing.T) {
 	for n := 1; n <= 6; n++ {
 		for m := 1; m <= 6; m++ {
 			a1, a2 := randomAdjacency(uint64(n), n, 0.5), randomAdjacency(uint64(10+m), m, 0.4)
-			plan := tight(t, Problem{Cost: uniformCost(uint64(n*m), n, m)}, 0.2).Plan
+			plan := tight(t, Problem{Cost: sinkhorntest.Cost(uint64(n*m), n, m)}, 0.2).Plan
 			s := &FusedGromovSolver{cfg: DefaultFGW()}
 			s.prepare(new(GromovResult), n, m)
 			structure := mat.NewDense(n, m, nil)
@@ -215,7 +210,7 @@ func TestStructureAgainstBruteForce(t *testing.T) {
 
 func TestFusedGromovIsAFixedPoint(t *testing.T) {
 	for _, normalization := range []Normalization{MaxNormalization, PaperNormalization} {
-		k, a1, a2 := uniformCost(5, 6, 4), randomAdjacency(1, 6, 0.5), randomAdjacency(2, 4, 0.6)
+		k, a1, a2 := sinkhorntest.Cost(5, 6, 4), randomAdjacency(1, 6, 0.5), randomAdjacency(2, 4, 0.6)
 		cfg := FGWConfig{Epsilon: 0.3, Sigma: 0.4, Normalization: normalization, Factor: 2, Outer: 1000, Sweeps: 1000,
 			Tolerance: 1e-12}
 		res, err := FusedGromov(k, a1, a2, cfg)
@@ -240,7 +235,7 @@ func TestFusedGromovIsAFixedPoint(t *testing.T) {
 // direction that keeps the marginals. With the factor 1 it falls in some.
 func TestFusedGromovMinimizesItsObjective(t *testing.T) {
 	const n, m = 5, 4
-	k, a1, a2 := uniformCost(5, n, m), randomAdjacency(1, n, 0.5), randomAdjacency(2, m, 0.6)
+	k, a1, a2 := sinkhorntest.Cost(5, n, m), randomAdjacency(1, n, 0.5), randomAdjacency(2, m, 0.6)
 	cfg := DefaultFGW()
 	cfg.Normalization, cfg.Outer, cfg.Sweeps, cfg.Tolerance = PaperNormalization, 1000, 1000, 1e-14
 	objective := func(plan *mat.Dense) (sum float64) {
@@ -286,7 +281,7 @@ func TestFusedGromovMinimizesItsObjective(t *testing.T) {
 }
 
 func TestSigmaWeightsFeatures(t *testing.T) {
-	k, a1, a2 := uniformCost(6, 5, 5), randomAdjacency(3, 5, 0.5), randomAdjacency(4, 5, 0.5)
+	k, a1, a2 := sinkhorntest.Cost(6, 5, 5), randomAdjacency(3, 5, 0.5), randomAdjacency(4, 5, 0.5)
 	cfg := DefaultFGW()
 	cfg.Sweeps, cfg.Tolerance = 10000, 1e-13
 
@@ -302,7 +297,7 @@ func TestSigmaWeightsFeatures(t *testing.T) {
 	cfg.Sigma, cfg.Outer = 0, 3
 	structure, err := FusedGromov(k, a1, a2, cfg)
 	require.NoError(t, err)
-	other, err := FusedGromov(uniformCost(99, 5, 5), a1, a2, cfg)
+	other, err := FusedGromov(sinkhorntest.Cost(99, 5, 5), a1, a2, cfg)
 	require.NoError(t, err)
 	require.Zero(t, maxDiff(structure.Plan, other.Plan), "sigma 0 is Gromov: the features don't matter")
 }
@@ -332,7 +327,7 @@ func TestFusedGromovOuterLimit(t *testing.T) {
 // π = exp((F + G − C)/ε), with C the cost at the plan before the last outer step, at first μνᵀ; in a ProximalPoint
 // result times that plan. A plan that has settled is its own plan before.
 func TestFusedGromovPotentials(t *testing.T) {
-	k, a1, a2 := uniformCost(5, 6, 4), randomAdjacency(1, 6, 0.5), randomAdjacency(2, 4, 0.6)
+	k, a1, a2 := sinkhorntest.Cost(5, 6, 4), randomAdjacency(1, 6, 0.5), randomAdjacency(2, 4, 0.6)
 	mu, nu := []float64{.1, .2, .1, .2, .15, .25}, []float64{.4, .1, .3, .2}
 	problem := GromovProblem{Feature: k, Structure1: a1, Structure2: a2, Mu: mu, Nu: nu}
 	cfg := FGWConfig{Epsilon: 0.3, Sigma: 0.4, Factor: 2, Sweeps: 1000, Tolerance: 1e-11}
@@ -365,7 +360,7 @@ func TestFusedGromovPotentials(t *testing.T) {
 }
 
 func TestFusedGromovPermutation(t *testing.T) {
-	k, a1, a2 := uniformCost(7, 6, 6), randomAdjacency(5, 6, 0.5), randomAdjacency(6, 6, 0.5)
+	k, a1, a2 := sinkhorntest.Cost(7, 6, 6), randomAdjacency(5, 6, 0.5), randomAdjacency(6, 6, 0.5)
 	perm := []int{5, 2, 0, 1, 4, 3}
 	dense := make([][]int, 6)
 	kp := mat.NewDense(6, 6, nil)
@@ -388,7 +383,7 @@ func TestFusedGromovPermutation(t *testing.T) {
 }
 
 func TestFusedGromovWithoutEdges(t *testing.T) {
-	k, none := uniformCost(8, 4, 4), Sparse{Offsets: make([]int64, 5)}
+	k, none := sinkhorntest.Cost(8, 4, 4), Sparse{Offsets: make([]int64, 5)}
 	res, err := FusedGromov(k, none, none, DefaultFGW())
 	require.NoError(t, err)
 	require.NoError(t, res.Report.Err())
@@ -400,13 +395,14 @@ func TestFusedGromovWithoutEdges(t *testing.T) {
 }
 
 func TestSolverReusesMemoryAndForgets(t *testing.T) {
-	k, a1, a2 := uniformCost(9, 32, 32), randomAdjacency(7, 32, 0.1), randomAdjacency(8, 32, 0.1)
+	k, a1, a2 := sinkhorntest.Cost(9, 32, 32), randomAdjacency(7, 32, 0.1), randomAdjacency(8, 32, 0.1)
 	fresh, err := FusedGromov(k, a1, a2, DefaultFGW())
 	require.NoError(t, err)
 	s, err := NewFusedGromovSolver(DefaultFGW())
 	require.NoError(t, err)
 	res := new(GromovResult)
-	require.NoError(t, s.Solve(res, GromovProblem{Feature: uniformCost(10, 32, 32), Structure1: a2, Structure2: a1}))
+	other := sinkhorntest.Cost(10, 32, 32)
+	require.NoError(t, s.Solve(res, GromovProblem{Feature: other, Structure1: a2, Structure2: a1}))
 	require.NoError(t, s.Solve(res, GromovProblem{Feature: k, Structure1: a1, Structure2: a2}))
 	require.Zero(t, maxDiff(fresh.Plan, res.Plan), "the result doesn't depend on earlier calls")
 	require.Equal(t, fresh.Report, res.Report)
@@ -419,8 +415,8 @@ func TestSolverReusesMemoryAndForgets(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	// One n×m matrix would be 8 kB; what is left are vector headers.
 	require.Less(t, (after.TotalAlloc-before.TotalAlloc)/runs, uint64(4096))
-	require.NoError(t, s.Solve(res, GromovProblem{Feature: uniformCost(1, 3, 5), Structure1: randomAdjacency(1, 3, 1),
-		Structure2: randomAdjacency(1, 5, 1)}), "another shape")
+	require.NoError(t, s.Solve(res, GromovProblem{Feature: sinkhorntest.Cost(1, 3, 5),
+		Structure1: randomAdjacency(1, 3, 1), Structure2: randomAdjacency(1, 5, 1)}), "another shape")
 	r, c := res.Plan.Dims()
 	require.Equal(t, [2]int{3, 5}, [2]int{r, c})
 }
@@ -429,7 +425,7 @@ func TestSolverReusesMemoryAndForgets(t *testing.T) {
 func faults(prefix string, lines ...string) string { return prefix + strings.Join(lines, "\n"+prefix) }
 
 func TestHostBadInput(t *testing.T) {
-	good, sink := uniformCost(1, 3, 3), DefaultSinkhorn()
+	good, sink := sinkhorntest.Cost(1, 3, 3), DefaultSinkhorn()
 	nan, inf := mat.DenseCopyOf(good), mat.DenseCopyOf(good)
 	nan.Set(1, 2, math.NaN())
 	inf.Set(0, 1, math.Inf(1))
@@ -497,7 +493,8 @@ func TestHostBadInput(t *testing.T) {
 }
 
 func TestLogDomainAtTinyEpsilon(t *testing.T) {
-	res, err := Solve(Problem{Cost: uniformCost(2, 5, 5)}, SinkhornConfig{Epsilon: 1e-4, Sweeps: 20, Tolerance: 1e-9})
+	cfg := SinkhornConfig{Epsilon: 1e-4, Sweeps: 20, Tolerance: 1e-9}
+	res, err := Solve(Problem{Cost: sinkhorntest.Cost(2, 5, 5)}, cfg)
 	require.NoError(t, err)
 	require.Equal(t, LogDomain, res.Report.Domain)
 	require.False(t, math.IsNaN(mat.Sum(res.Plan)))

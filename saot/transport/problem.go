@@ -8,6 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/saot-go/saot/internal/sinkhorn"
 )
 
 // Problem is what to transport: a cost and two marginals. Solve regularizes it with entropy, Exact does not.
@@ -28,27 +30,13 @@ type Problem struct {
 
 func (p *Problem) relaxed() bool { return p.RhoMu > 0 || p.RhoNu > 0 }
 
-// checkRho sets an infinite ρ to 0, which means an exact marginal too, and refuses a negative one.
-func checkRho(rhoMu, rhoNu *float64) error {
-	for i, rho := range []*float64{rhoMu, rhoNu} {
-		if !(*rho >= 0) {
-			return fmt.Errorf("transport: %s is %v: it must be positive, or 0 for an exact marginal",
-				[]string{"rho_mu", "rho_nu"}[i], *rho)
-		}
-		if math.IsInf(*rho, 1) {
-			*rho = 0
-		}
-	}
-	return nil
-}
-
 // check returns the marginals, rescaled or filled in, and sets an infinite ρ to 0.
 func (p *Problem) check() (mu, nu []float64, err error) {
 	if err := checkCost("cost", p.Cost); err != nil {
 		return nil, nil, err
 	}
 	n, m := p.Cost.Dims()
-	if err := checkRho(&p.RhoMu, &p.RhoNu); err != nil {
+	if err := sinkhorn.CheckRho(&p.RhoMu, &p.RhoNu); err != nil {
 		return nil, nil, err
 	}
 	if p.Start != nil && len(p.Start) != n {
@@ -95,25 +83,25 @@ func Solve(p Problem, cfg SinkhornConfig) (*Result, error) {
 	s := newSweeper(n, m)
 	s.mu, s.nu, s.rhoMu, s.rhoNu = mu, nu, p.RhoMu, p.RhoNu
 	epsilon := cfg.Epsilon * unit
-	stages := annealing(cfg.AnnealFrom*unit, epsilon)
+	stages := sinkhorn.Annealing(cfg.AnnealFrom*unit, epsilon)
 	for i, f := range p.Start {
 		if !math.IsInf(f, -1) {
-			s.f[i] = f / stages[0].epsilon
+			s.f[i] = f / stages[0].Epsilon
 		}
 	}
 	res := &Result{Plan: mat.NewDense(n, m, nil), F: make([]float64, n), G: make([]float64, m)}
 	res.Report = Report{Epsilon: epsilon, Tolerance: cfg.Tolerance, Outer: 1}
 	for k, st := range stages {
 		at := cfg
-		at.Epsilon = st.epsilon
-		at.Sweeps, at.Tolerance = st.limits(cfg.Sweeps-res.Report.Sweeps, cfg.Tolerance)
+		at.Epsilon = st.Epsilon
+		at.Sweeps, at.Tolerance = st.Limits(cfg.Sweeps-res.Report.Sweeps, cfg.Tolerance)
 		if at.Sweeps > 0 {
 			if err := s.solve(res.Plan, p.Cost, nil, at, &res.Report); err != nil {
 				return nil, err
 			}
 		}
-		if !st.last {
-			floats.Scale(st.epsilon/stages[k+1].epsilon, s.f)
+		if !st.Last {
+			floats.Scale(st.Epsilon/stages[k+1].Epsilon, s.f)
 		}
 	}
 	s.potentials(res.F, res.G, epsilon)

@@ -7,24 +7,14 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/internal/sinkhorn/sinkhorntest"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 	"github.com/saot-go/saot/saot/transport/plain"
 )
-
-// points draws n points of d standard normal coordinates.
-func points(seed uint64, n, d int) *mat.Dense {
-	rng := rand.New(rand.NewPCG(seed, 3))
-	x := mat.NewDense(n, d, nil)
-	x.Apply(func(_, _ int, _ float64) float64 { return rng.NormFloat64() }, x)
-	return x
-}
 
 func rowsOf(x *mat.Dense) [][]float64 {
 	n, _ := x.Dims()
@@ -46,7 +36,7 @@ func tight(t testing.TB, p Problem, epsilon float64) *Result {
 
 // The teaching version and the real one do the same.
 func TestPlainVersionAgrees(t *testing.T) {
-	x, y := points(1, 5, 3), points(2, 4, 3)
+	x, y := sinkhorntest.Points(1, 5, 3), sinkhorntest.Points(2, 4, 3)
 	cost, err := Cost(Cosine, x, y)
 	require.NoError(t, err)
 	require.Less(t, maxDiff(cost, fromRows(plain.CosineCost(rowsOf(x), rowsOf(y)))), 1e-14)
@@ -74,7 +64,7 @@ func TestPlainVersionAgrees(t *testing.T) {
 	want := plain.FusedGromov(graphs, epsilon, 3, 3000)
 	require.Less(t, maxDiff(fused.Plan, fromRows(want)), 1e-12)
 
-	target := tight(t, Problem{Cost: uniformCost(5, 5, 4), Mu: mu, Nu: nu}, epsilon).Plan
+	target := tight(t, Problem{Cost: sinkhorntest.Cost(5, 5, 4), Mu: mu, Nu: nu}, epsilon).Plan
 	kl, err := PlanKL(target, res.Plan)
 	require.NoError(t, err)
 	require.InDelta(t, plain.KL(rowsOf(target), rowsOf(res.Plan)), kl, 1e-12)
@@ -90,7 +80,7 @@ func TestCostsByHand(t *testing.T) {
 	} {
 		got, err := Cost(kind, x, y)
 		require.NoError(t, err)
-		requireClose(t, want, got.RawMatrix().Data, 1e-14, kind.String())
+		sinkhorntest.RequireClose(t, want, got.RawMatrix().Data, 1e-14, kind.String())
 	}
 }
 
@@ -121,7 +111,7 @@ func TestGaussianClosedForm(t *testing.T) {
 }
 
 func TestScaleAndUnit(t *testing.T) {
-	cost := uniformCost(1, 6, 5)
+	cost := sinkhorntest.Cost(1, 6, 5)
 	scaled := mat.NewDense(6, 5, nil)
 	scaled.Scale(250, cost)
 	plan := tight(t, Problem{Cost: cost}, 0.2).Plan
@@ -139,7 +129,7 @@ func TestScaleAndUnit(t *testing.T) {
 }
 
 func TestAnnealingReachesSmallEpsilon(t *testing.T) {
-	x, y := points(3, 40, 2), points(4, 40, 2)
+	x, y := sinkhorntest.Points(3, 40, 2), sinkhorntest.Points(4, 40, 2)
 	cost, err := Cost(SquaredEuclidean, x, y)
 	require.NoError(t, err)
 	cfg := SinkhornConfig{Epsilon: 2e-3, EpsilonUnit: MeanCost, Sweeps: 1500, Tolerance: 1e-4}
@@ -164,7 +154,7 @@ func TestAnnealingReachesSmallEpsilon(t *testing.T) {
 }
 
 func TestOverRelaxationGetsThereSooner(t *testing.T) {
-	x, y := points(5, 30, 2), points(6, 25, 2)
+	x, y := sinkhorntest.Points(5, 30, 2), sinkhorntest.Points(6, 25, 2)
 	cost, err := Cost(SquaredEuclidean, x, y)
 	require.NoError(t, err)
 	for _, domain := range []Domain{KernelDomain, LogDomain} {
@@ -188,7 +178,7 @@ func TestOverRelaxationGetsThereSooner(t *testing.T) {
 
 // Relaxed marginals move a constant between the potentials, from which over-relaxed sweeps start.
 func TestOverRelaxationOfRelaxedMarginals(t *testing.T) {
-	cost := uniformCost(9, 20, 15)
+	cost := sinkhorntest.Cost(9, 20, 15)
 	for _, rho := range [][2]float64{{1, 1}, {0.3, 2}, {0, 1}} {
 		p := Problem{Cost: cost, RhoMu: rho[0], RhoNu: rho[1]}
 		cfg := SinkhornConfig{Epsilon: 0.02, Sweeps: 20000, Tolerance: 1e-11}
@@ -207,7 +197,7 @@ func TestOverRelaxationOfRelaxedMarginals(t *testing.T) {
 
 // Where plain sweeps are fast, adapting changes nothing but rounding.
 func TestAdaptiveLeavesFastProblemsAlone(t *testing.T) {
-	cost := uniformCost(7, 20, 20)
+	cost := sinkhorntest.Cost(7, 20, 20)
 	cfg := SinkhornConfig{Epsilon: 1, Sweeps: 1000, Tolerance: 1e-12}
 	plainly, err := Solve(Problem{Cost: cost}, cfg)
 	require.NoError(t, err)
@@ -218,7 +208,7 @@ func TestAdaptiveLeavesFastProblemsAlone(t *testing.T) {
 }
 
 func TestWarmStart(t *testing.T) {
-	p := Problem{Cost: uniformCost(8, 20, 15), Mu: weights(rand.New(rand.NewPCG(1, 1)), 20, 5)}
+	p := Problem{Cost: sinkhorntest.Cost(8, 20, 15), Mu: weights(rand.New(rand.NewPCG(1, 1)), 20, 5)}
 	cold := tight(t, p, 0.05)
 	require.Greater(t, cold.Report.Sweeps, 20)
 	p.Start = cold.F
@@ -245,7 +235,7 @@ func TestKernelPlanOfFarScalings(t *testing.T) {
 
 func TestValueAndGap(t *testing.T) {
 	mu := []float64{.3, 0, .2, .5}
-	p := Problem{Cost: uniformCost(9, 4, 6), Mu: mu}
+	p := Problem{Cost: sinkhorntest.Cost(9, 4, 6), Mu: mu}
 	res := tight(t, p, 0.1)
 	linear, entropic := 0.0, 0.0
 	for i, row := range rowsOf(res.Plan) {
@@ -269,20 +259,12 @@ func TestValueAndGap(t *testing.T) {
 
 // A relaxed marginal is held the tighter the larger ρ is, and is exact in the limit.
 func TestRelaxedLimits(t *testing.T) {
-	p := Problem{Cost: uniformCost(10, 5, 4)}
+	p := Problem{Cost: sinkhorntest.Cost(10, 5, 4)}
 	balanced := tight(t, p, 0.2)
 	p.RhoMu, p.RhoNu = 1e7, 1e7
 	require.Less(t, maxDiff(balanced.Plan, tight(t, p, 0.2).Plan), 1e-6)
 	p.RhoMu, p.RhoNu = math.Inf(1), math.Inf(1)
 	require.Equal(t, balanced, tight(t, p, 0.2))
-	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
-			s := GraphProblem{Cost: in[0], RhoMu: p.RhoMu, RhoNu: p.RhoNu}.Sinkhorn(SinkhornConfig{Epsilon: 0.2,
-				Sweeps: 200})
-			return []*graph.Node{s.Plan}
-		}, stack(t, dtypes.Float64, []int{5, 4}, p.Cost.RawMatrix().Data))
-		requireClose(t, balanced.Plan.RawMatrix().Data, out[0], 1e-12)
-	})
 	p.RhoMu, p.RhoNu = 1e-3, 1e-3
 	require.NotEqual(t, 0.0, p.RhoMu)
 	loose := tight(t, p, 0.2)
@@ -302,10 +284,10 @@ func TestDegenerateProblems(t *testing.T) {
 	}{
 		{"constant cost", Problem{Cost: mat.NewDense(3, 2, []float64{3, 3, 3, 3, 3, 3}), Mu: mu, Nu: nu},
 			func(i, j int) float64 { return mu[i] * nu[j] }},
-		{"one row", Problem{Cost: uniformCost(1, 1, 2), Nu: nu}, func(_, j int) float64 { return nu[j] }},
-		{"one column", Problem{Cost: uniformCost(1, 3, 1), Mu: mu}, func(i, _ int) float64 { return mu[i] }},
-		{"one by one", Problem{Cost: uniformCost(1, 1, 1)}, func(int, int) float64 { return 1 }},
-		{"all mass on one row", Problem{Cost: uniformCost(1, 3, 2), Mu: []float64{0, 1, 0}, Nu: nu},
+		{"one row", Problem{Cost: sinkhorntest.Cost(1, 1, 2), Nu: nu}, func(_, j int) float64 { return nu[j] }},
+		{"one column", Problem{Cost: sinkhorntest.Cost(1, 3, 1), Mu: mu}, func(i, _ int) float64 { return mu[i] }},
+		{"one by one", Problem{Cost: sinkhorntest.Cost(1, 1, 1)}, func(int, int) float64 { return 1 }},
+		{"all mass on one row", Problem{Cost: sinkhorntest.Cost(1, 3, 2), Mu: []float64{0, 1, 0}, Nu: nu},
 			func(i, j int) float64 {
 				if i == 1 {
 					return nu[j]
@@ -330,7 +312,7 @@ func TestBarycentric(t *testing.T) {
 	y := mat.NewDense(2, 2, []float64{0, 4, 8, 0})
 	got, err := res.Barycentric(y)
 	require.NoError(t, err)
-	requireClose(t, []float64{4, 2, 8, 0, 0, 0}, got.RawMatrix().Data, 1e-15)
+	sinkhorntest.RequireClose(t, []float64{4, 2, 8, 0, 0, 0}, got.RawMatrix().Data, 1e-15)
 	_, err = res.Barycentric(mat.NewDense(3, 1, nil))
 	require.ErrorContains(t, err, "y has 3 rows and the plan 2 columns")
 }
@@ -339,12 +321,12 @@ func TestBarycentric(t *testing.T) {
 // the mass, F being known up to a constant).
 func TestEnvelope(t *testing.T) {
 	mu := []float64{.3, .25, .2, .25}
-	p := Problem{Cost: uniformCost(11, 4, 3), Mu: mu}
+	p := Problem{Cost: sinkhorntest.Cost(11, 4, 3), Mu: mu}
 	res := tight(t, p, 0.3)
 	numeric := enginetest.Gradient(p.Cost.RawMatrix().Data, 1e-4, func() float64 {
 		return tight(t, p, 0.3).Value.Primal()
 	})
-	requireClose(t, numeric, res.Plan.RawMatrix().Data, 1e-8)
+	sinkhorntest.RequireClose(t, numeric, res.Plan.RawMatrix().Data, 1e-8)
 	at := func(h float64) float64 {
 		moved := []float64{.3 + h, .25, .2 - h, .25}
 		return tight(t, Problem{Cost: p.Cost, Mu: moved}, 0.3).Value.Primal()
@@ -355,7 +337,7 @@ func TestEnvelope(t *testing.T) {
 // The implicit gradient of Σ W ⊙ log-like functions of the plan against central differences, for exact, relaxed and
 // missing mass.
 func TestImplicitGradient(t *testing.T) {
-	w := uniformCost(12, 5, 4)
+	w := sinkhorntest.Cost(12, 5, 4)
 	loss := func(plan *mat.Dense) (sum float64) {
 		for i, row := range rowsOf(plan) {
 			for j, x := range row {
@@ -371,7 +353,7 @@ func TestImplicitGradient(t *testing.T) {
 		"relaxed":   {RhoMu: 0.5, RhoNu: 2},
 		"one exact": {RhoNu: 0.3},
 	} {
-		p.Cost = uniformCost(13, 5, 4)
+		p.Cost = sinkhorntest.Cost(13, 5, 4)
 		res := tight(t, p, 0.2)
 		gradient := mat.NewDense(5, 4, nil)
 		gradient.Apply(func(i, j int, x float64) float64 { return w.At(i, j) * 20 * math.Cos(20*x) }, res.Plan)
@@ -380,29 +362,29 @@ func TestImplicitGradient(t *testing.T) {
 		numeric := enginetest.Gradient(p.Cost.RawMatrix().Data, 1e-4, func() float64 {
 			return loss(tight(t, p, 0.2).Plan)
 		})
-		requireClose(t, numeric, got.RawMatrix().Data, 2e-6, name)
+		sinkhorntest.RequireClose(t, numeric, got.RawMatrix().Data, 2e-6, name)
 
 		adjoint := newAdjoint(res, gradient)
 		y, err := adjoint.iterate()
 		require.NoError(t, err, name)
-		requireClose(t, got.RawMatrix().Data, adjoint.costGradient(y).RawMatrix().Data, 1e-10, name)
+		sinkhorntest.RequireClose(t, got.RawMatrix().Data, adjoint.costGradient(y).RawMatrix().Data, 1e-10, name)
 	}
 }
 
 func TestImplicitGradientAboveTheDirectLimit(t *testing.T) {
 	const n, m = 40, directLimit + 20
-	res := tight(t, Problem{Cost: uniformCost(14, n, m)}, 0.1)
-	gradient := uniformCost(15, n, m)
+	res := tight(t, Problem{Cost: sinkhorntest.Cost(14, n, m)}, 0.1)
+	gradient := sinkhorntest.Cost(15, n, m)
 	got, err := res.ImplicitGradient(gradient)
 	require.NoError(t, err)
 	adjoint := newAdjoint(res, gradient)
 	y, err := adjoint.direct()
 	require.NoError(t, err)
-	requireClose(t, adjoint.costGradient(y).RawMatrix().Data, got.RawMatrix().Data, 1e-12)
+	sinkhorntest.RequireClose(t, adjoint.costGradient(y).RawMatrix().Data, got.RawMatrix().Data, 1e-12)
 
 	_, err = res.ImplicitGradient(mat.NewDense(2, 2, nil))
 	require.ErrorContains(t, err, "one shape")
-	exact, err := Exact(context.Background(), Problem{Cost: uniformCost(1, 2, 2)})
+	exact, err := Exact(context.Background(), Problem{Cost: sinkhorntest.Cost(1, 2, 2)})
 	require.NoError(t, err)
 	_, err = exact.ImplicitGradient(mat.NewDense(2, 2, nil))
 	require.ErrorContains(t, err, "no entropy")
@@ -410,18 +392,18 @@ func TestImplicitGradientAboveTheDirectLimit(t *testing.T) {
 
 // With features alone a Gromov problem is the linear one: it ends like it, and has its gradient.
 func TestImplicitGradientOfFeaturesAlone(t *testing.T) {
-	k, a1, a2 := uniformCost(6, 5, 4), randomAdjacency(3, 5, 0.5), randomAdjacency(4, 4, 0.5)
+	k, a1, a2 := sinkhorntest.Cost(6, 5, 4), randomAdjacency(3, 5, 0.5), randomAdjacency(4, 4, 0.5)
 	cfg := FGWConfig{Epsilon: 0.2, Sigma: 1, Factor: 2, Outer: 1, Sweeps: 200000, Tolerance: 1e-13}
 	fused, err := FusedGromov(k, a1, a2, cfg)
 	require.NoError(t, err)
 	require.Equal(t, Converged, fused.Report.Status)
 	require.Zero(t, fused.Report.PlanChange)
-	gradient := uniformCost(15, 5, 4)
+	gradient := sinkhorntest.Cost(15, 5, 4)
 	want, err := tight(t, Problem{Cost: k}, 0.2).ImplicitGradient(gradient)
 	require.NoError(t, err)
 	got, err := fused.ImplicitGradient(gradient)
 	require.NoError(t, err)
-	requireClose(t, want.RawMatrix().Data, got.RawMatrix().Data, 1e-10)
+	sinkhorntest.RequireClose(t, want.RawMatrix().Data, got.RawMatrix().Data, 1e-10)
 }
 
 // A plan of blocks leaves the potentials of each block free. Conjugate gradients say where they do not get to the end.
@@ -431,10 +413,10 @@ func TestImplicitGradientRefuses(t *testing.T) {
 	for i := range n {
 		blocks.Plan.Set(i, i, 1.0/n)
 	}
-	_, err := blocks.ImplicitGradient(uniformCost(1, n, n))
+	_, err := blocks.ImplicitGradient(sinkhorntest.Cost(1, n, n))
 	require.ErrorContains(t, err, "the system is singular: the plan falls apart into blocks, raise epsilon")
 
-	adjoint := newAdjoint(blocks, uniformCost(1, n, n))
+	adjoint := newAdjoint(blocks, sinkhorntest.Cost(1, n, n))
 	_, err = adjoint.iterate()
 	require.NoError(t, err, "potentials of 0 solve a system of zeros")
 	adjoint.b[0]++ // nothing does
@@ -446,11 +428,11 @@ func TestImplicitGradientRefuses(t *testing.T) {
 func TestDenseStructureAgainstBruteForce(t *testing.T) {
 	for n := 1; n <= 6; n++ {
 		m := 7 - n
-		a1, err := Cost(Euclidean, points(uint64(n), n, 2), points(uint64(n), n, 2))
+		a1, err := Cost(Euclidean, sinkhorntest.Points(uint64(n), n, 2), sinkhorntest.Points(uint64(n), n, 2))
 		require.NoError(t, err)
-		a2, err := Cost(Euclidean, points(uint64(20+n), m, 2), points(uint64(20+n), m, 2))
+		a2, err := Cost(Euclidean, sinkhorntest.Points(uint64(20+n), m, 2), sinkhorntest.Points(uint64(20+n), m, 2))
 		require.NoError(t, err)
-		plan := tight(t, Problem{Cost: uniformCost(uint64(n), n, m)}, 0.2).Plan
+		plan := tight(t, Problem{Cost: sinkhorntest.Cost(uint64(n), n, m)}, 0.2).Plan
 		s := &FusedGromovSolver{cfg: DefaultFGW()}
 		s.prepare(new(GromovResult), n, m)
 		got, want := mat.NewDense(n, m, nil), mat.NewDense(n, m, nil)
@@ -469,7 +451,7 @@ func TestDenseStructureAgainstBruteForce(t *testing.T) {
 }
 
 func TestDenseAndSparseStructuresAgree(t *testing.T) {
-	k, a1, a2 := uniformCost(16, 6, 5), randomAdjacency(1, 6, 0.5), randomAdjacency(2, 5, 0.5)
+	k, a1, a2 := sinkhorntest.Cost(16, 6, 5), randomAdjacency(1, 6, 0.5), randomAdjacency(2, 5, 0.5)
 	dense := func(a Sparse) Dense {
 		d := mat.NewDense(a.NumNodes(), a.NumNodes(), nil)
 		d.Apply(func(i, j int, _ float64) float64 { return a.at(i, j) }, d)
@@ -487,7 +469,7 @@ func TestDenseAndSparseStructuresAgree(t *testing.T) {
 
 // With features alone the proximal point loop solves the problem without entropy.
 func TestProximalPointLosesTheEntropy(t *testing.T) {
-	k, none := uniformCost(17, 6, 6), Sparse{Offsets: make([]int64, 7)}
+	k, none := sinkhorntest.Cost(17, 6, 6), Sparse{Offsets: make([]int64, 7)}
 	cfg := FGWConfig{Epsilon: 0.2, Sigma: 1, Factor: 1, Loop: ProximalPoint, Outer: 400, Sweeps: 200, Tolerance: 1e-10}
 	for _, cfg.Domain = range []Domain{KernelDomain, LogDomain} {
 		res, err := FusedGromov(k, none, none, cfg)
@@ -501,7 +483,7 @@ func TestProximalPointLosesTheEntropy(t *testing.T) {
 
 // Two copies of one point cloud, turned: Gromov finds which point is which from the distances alone.
 func TestGromovFindsAnIsometry(t *testing.T) {
-	x := points(18, 8, 2)
+	x := sinkhorntest.Points(18, 8, 2)
 	turned := mat.NewDense(8, 2, nil)
 	turn := mat.NewDense(2, 2, []float64{0.6, -0.8, 0.8, 0.6})
 	perm := []int{3, 1, 7, 0, 5, 6, 2, 4}
@@ -528,7 +510,7 @@ func TestGromovFindsAnIsometry(t *testing.T) {
 // and one more.
 func TestMemory(t *testing.T) {
 	const n = 512
-	cost, a1, a2 := uniformCost(19, n, n), randomAdjacency(1, n, 4.0/n), randomAdjacency(2, n, 4.0/n)
+	cost, a1, a2 := sinkhorntest.Cost(19, n, n), randomAdjacency(1, n, 4.0/n), randomAdjacency(2, n, 4.0/n)
 	allocated := func(f func()) float64 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -554,8 +536,8 @@ func TestMemory(t *testing.T) {
 
 // Plans of different mass count as the definition says, and a plan that is missing mass is infinitely far.
 func TestPlanDistances(t *testing.T) {
-	a := tight(t, Problem{Cost: uniformCost(1, 3, 4)}, 0.3).Plan
-	b := tight(t, Problem{Cost: uniformCost(2, 3, 4)}, 0.3).Plan
+	a := tight(t, Problem{Cost: sinkhorntest.Cost(1, 3, 4)}, 0.3).Plan
+	b := tight(t, Problem{Cost: sinkhorntest.Cost(2, 3, 4)}, 0.3).Plan
 	b.Scale(0.6, b)
 	a.Set(1, 2, 0)
 	want := mat.Sum(b) - mat.Sum(a) // Σ a log(a/b) − a + b
@@ -578,23 +560,24 @@ func TestPlanDistances(t *testing.T) {
 	require.InDelta(t, mat.Norm(&difference, 2), frobenius, 1e-14)
 
 	for _, distance := range []func(a, b *mat.Dense) (float64, error){PlanKL, PlanFrobenius} {
-		for _, other := range []*mat.Dense{uniformCost(1, 3, 3), uniformCost(1, 4, 4), uniformCost(1, 4, 3)} {
-			_, err := distance(a, other)
+		for _, shape := range [][2]int{{3, 3}, {4, 4}, {4, 3}} {
+			_, err := distance(a, sinkhorntest.Cost(1, shape[0], shape[1]))
 			require.ErrorContains(t, err, "they must have one shape")
 		}
 	}
 }
 
 // A divergence of values that have not converged means nothing.
-func TestHostSinkhornDivergenceRefusesEarlyValues(t *testing.T) {
+func TestSinkhornDivergenceRefusesEarlyValues(t *testing.T) {
 	cfg := SinkhornConfig{Epsilon: 0.2, Sweeps: 1, Tolerance: 1e-12}
-	_, err := HostSinkhornDivergence(SquaredEuclidean, points(1, 5, 2), points(2, 4, 2), nil, nil, cfg)
+	x, y := sinkhorntest.Points(1, 5, 2), sinkhorntest.Points(2, 4, 2)
+	_, err := SinkhornDivergence(SquaredEuclidean, x, y, nil, nil, cfg)
 	require.ErrorContains(t, err, "after 1 sweeps")
 	require.ErrorContains(t, err, ", in a Sinkhorn divergence")
 }
 
 func TestProblemBadInput(t *testing.T) {
-	good, cfg := uniformCost(1, 3, 3), DefaultSinkhorn()
+	good, cfg := sinkhorntest.Cost(1, 3, 3), DefaultSinkhorn()
 	for want, p := range map[string]Problem{
 		"rho_mu is -1":           {Cost: good, RhoMu: -1},
 		"rho_nu is NaN":          {Cost: good, RhoNu: math.NaN()},
@@ -615,11 +598,11 @@ func TestProblemBadInput(t *testing.T) {
 	}
 	bad = cfg
 	bad.EpsilonUnit = 9
-	_, err = HostSinkhornDivergence(SquaredEuclidean, good, good, nil, nil, bad)
+	_, err = SinkhornDivergence(SquaredEuclidean, good, good, nil, nil, bad)
 	require.ErrorContains(t, err, "epsilon_unit is epsilon unit(9)")
 	_, err = Exact(context.Background(), Problem{Cost: good, RhoMu: 1})
 	require.ErrorContains(t, err, "exact marginals only")
-	_, err = Cost(Cosine, good, uniformCost(1, 3, 2))
+	_, err = Cost(Cosine, good, sinkhorntest.Cost(1, 3, 2))
 	require.ErrorContains(t, err, "x has 3 columns and y 2")
 	_, err = Cost(7, good, good)
 	require.ErrorContains(t, err, "unknown cost cost(7)")

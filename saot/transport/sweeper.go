@@ -7,6 +7,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/saot-go/saot/internal/sinkhorn"
 )
 
 // sweeper holds the state of Sinkhorn's sweeps for one shape: potentials over ε, which warm-start the next solve.
@@ -51,7 +53,7 @@ func (s *sweeper) solve(plan, cost, prior *mat.Dense, at SinkhornConfig, report 
 	} else {
 		s.low = low / at.Epsilon
 	}
-	report.Domain = resolve(at.Domain, high-low, at.Epsilon, kernelBound64, true)
+	report.Domain = at.Domain.resolve(high-low <= sinkhorn.KernelBound64*at.Epsilon)
 	sums := s.logSums
 	s.fillScores(plan, cost, prior, at.Epsilon)
 	if report.Domain == KernelDomain {
@@ -106,19 +108,12 @@ func (s *sweeper) translate(epsilon float64) {
 	if s.rhoMu == 0 && s.rhoNu == 0 {
 		return
 	}
-	t := 1 / (1/unbounded(s.rhoMu) + 1/unbounded(s.rhoNu)) / epsilon *
-		(logTilted(s.f, s.mu, epsilon/unbounded(s.rhoMu)) - logTilted(s.g, s.nu, epsilon/unbounded(s.rhoNu)))
+	rhoMu, rhoNu := sinkhorn.Unbounded(s.rhoMu), sinkhorn.Unbounded(s.rhoNu)
+	t := 1 / (1/rhoMu + 1/rhoNu) / epsilon *
+		(logTilted(s.f, s.mu, epsilon/rhoMu) - logTilted(s.g, s.nu, epsilon/rhoNu))
 	floats.AddConst(t, s.f)
 	floats.AddConst(-t, s.g)
 	floats.AddConst(t, s.col)
-}
-
-// unbounded is ρ, infinite for an exact marginal.
-func unbounded(rho float64) float64 {
-	if rho == 0 {
-		return math.Inf(1)
-	}
-	return rho
 }
 
 // logTilted is log ⟨mass, exp(−share·potential)⟩.

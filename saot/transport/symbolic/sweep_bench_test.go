@@ -1,4 +1,4 @@
-package transport
+package symbolic
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/transport"
 )
 
 // BenchmarkSweep is the time of one sweep over its floor, by size, form and engine. All times of a line are the best of
@@ -23,7 +24,7 @@ func BenchmarkSweep(b *testing.B) {
 	const few, many = 10, 60
 	const sweepEpsilon = 0.02 // at 0.2 the loop reaches its tolerance before the sixtieth sweep
 	for _, m := range []int{256, 512, 1024, 2048, 4096} {
-		for _, domain := range []Domain{KernelDomain, LogDomain} {
+		for _, domain := range []transport.Domain{transport.KernelDomain, transport.LogDomain} {
 			b.Run(fmt.Sprintf("M=%d/%s", m, domain), func(b *testing.B) {
 				eachEngine(b, func(b *testing.B, e *engine.Engine) {
 					if m > 1024 && e.Info().Name == "go" {
@@ -31,10 +32,10 @@ func BenchmarkSweep(b *testing.B) {
 					}
 					cost := cosineCosts(1, m, 3, 0)
 					sweeps := func(count int) func() time.Duration {
-						cfg := DefaultSinkhorn()
+						cfg := transport.DefaultSinkhorn()
 						cfg.Domain, cfg.Sweeps, cfg.Epsilon = domain, count, sweepEpsilon
 						return compile(b, e,
-							func(in []*graph.Node) *graph.Node { return GraphProblem{Cost: in[0]}.Sinkhorn(cfg).F },
+							func(in []*graph.Node) *graph.Node { return Problem{Cost: in[0]}.Sinkhorn(cfg).F },
 							cost)
 					}
 					passes := func(count int, exp bool) func() time.Duration {
@@ -49,7 +50,7 @@ func BenchmarkSweep(b *testing.B) {
 					}
 					sweep, pass := each(t[0], t[1]), each(t[2], t[3])
 					floor := pass
-					if domain == LogDomain {
+					if domain == transport.LogDomain {
 						floor = 2 * max(each(t[4], t[5])-pass, pass) // an exponential per entry is at least a pass
 					}
 					b.ReportMetric(sweep, "ms/sweep")

@@ -1,6 +1,4 @@
-//go:build !hostonly
-
-package transport
+package symbolic
 
 import (
 	"slices"
@@ -26,7 +24,7 @@ type repetition struct {
 }
 
 // repeat returns the states after the sweeps of one ε, at most the given number.
-func (s *graphSweeps) repeat(u *graph.Node, r *repetition, sweeps int) (nextU, v *graph.Node) {
+func (s *sweeper) repeat(u *graph.Node, r *repetition, sweeps int) (nextU, v *graph.Node) {
 	u, v = s.sweep(u, nil, plainSweep)
 	if s.relaxed() {
 		u, v = s.translate(u, v, highest)
@@ -68,7 +66,7 @@ func (r *repetition) above(missed *graph.Node) *graph.Node {
 }
 
 // inLoop is the body of the loop.
-func (s *graphSweeps) inLoop(r repetition) func(state, fixed []*graph.Node) []*graph.Node {
+func (s *sweeper) inLoop(r repetition) func(state, fixed []*graph.Node) []*graph.Node {
 	return func(state, fixed []*graph.Node) []*graph.Node {
 		inner, done, u, v := s.with(fixed), state[0], state[2], state[3]
 		integer := func(x int) *graph.Node { return loop.Scalar(u.Graph(), dtypes.Int32, float64(x)) }
@@ -92,12 +90,12 @@ func (s *graphSweeps) inLoop(r repetition) func(state, fixed []*graph.Node) []*g
 }
 
 // parts lists the nodes that the sweeps use.
-func (s *graphSweeps) parts() []**graph.Node {
+func (s *sweeper) parts() []**graph.Node {
 	all := []**graph.Node{&s.matrix, &s.mu, &s.nu, &s.epsilon, &s.lambdaMu, &s.lambdaNu}
 	return slices.DeleteFunc(all, func(x **graph.Node) bool { return *x == nil })
 }
 
-func (s *graphSweeps) nodes() (all []*graph.Node) {
+func (s *sweeper) nodes() (all []*graph.Node) {
 	for _, x := range s.parts() {
 		all = append(all, *x)
 	}
@@ -105,7 +103,7 @@ func (s *graphSweeps) nodes() (all []*graph.Node) {
 }
 
 // with returns the same sweeps on other nodes, those of a loop.
-func (s *graphSweeps) with(nodes []*graph.Node) *graphSweeps {
+func (s *sweeper) with(nodes []*graph.Node) *sweeper {
 	inner := *s
 	for i, x := range inner.parts() {
 		*x = nodes[i]

@@ -1,6 +1,4 @@
-//go:build !hostonly
-
-package transport
+package symbolic
 
 import (
 	"math"
@@ -9,17 +7,19 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/saot-go/saot/internal/loop"
+	"github.com/saot-go/saot/internal/sinkhorn"
+	"github.com/saot-go/saot/saot/transport"
 )
 
-// graphSweeps is Sinkhorn's sweeps in a graph, in one of two forms, with λ = ρ/(ρ+ε), 1 for exact marginals.
+// sweeper is Sinkhorn's sweeps in a graph, in one of two forms, with λ = ρ/(ρ+ε), 1 for exact marginals.
 //
 // Kernel form: the matrix is K = exp(−(C − min C)/ε), the states are the scalings u = exp(f/ε) and v = exp(g/ε), and a
 // sweep is v ← (ν/Kᵀu)^λ, u ← (μ/Kv)^λ. Log form: the matrix is −C/ε, the states are u = f/ε and v = g/ε, and a sweep
 // is v ← λ(log ν − LSE_i(u − C/ε)), u ← λ(log μ − LSE_j(v − C/ε)).
 //
 // States are rows, [.., 1, n] and [.., 1, m].
-type graphSweeps struct {
-	domain Domain
+type sweeper struct {
+	domain transport.Domain
 	matrix *graph.Node
 	mu, nu *graph.Node // masses, or their logarithms in log form; scalars if uniform
 
@@ -32,36 +32,42 @@ type graphSweeps struct {
 // potential is 0, and its products are finite in float32.
 const noMass = -1e30
 
-// newGraphSweeps prepares the sweeps of a problem; epsilon is in the unit of the cost, a scalar or [B, 1, 1].
-func newGraphSweeps(p GraphProblem, epsilon *graph.Node, domain Domain) *graphSweeps {
-	s := &graphSweeps{domain: domain}
+// newSweeper prepares the sweeps of a problem; epsilon is in the unit of the cost, a scalar or [B, 1, 1].
+func newSweeper(p Problem, epsilon *graph.Node, domain transport.Domain) *sweeper {
+	s := &sweeper{domain: domain}
 	s.prepare(p.Cost, epsilon, p.relaxed())
 	s.setMarginals(p, epsilon)
 	return s
 }
 
-// graphDomain resolves AutoDomain from the range that the config promises. The range does not bound the scalings of
+// domainOf resolves AutoDomain from the range that the config promises. The range does not bound the scalings of
 // relaxed marginals: the constant between their potentials is about ρ/2ε·|log of the ratio of the masses|. The gradient
-// of unrolled sweeps divides by the squares of the sums by which a sweep divides.
-func (c SinkhornConfig) graphDomain(epsilon float64, dtype dtypes.DType, relaxed bool) Domain {
+// of unrolled sweeps divides by the squares of the sums by which a sweep divides: that halves the bound.
+func domainOf(c transport.SinkhornConfig, epsilon float64, dtype dtypes.DType, relaxed bool) transport.Domain {
 	bound := kernelBound(dtype)
-	if c.Gradient == Unrolled {
+	if c.Gradient == transport.Unrolled {
 		bound /= 2
 	}
-	return resolve(c.Domain, c.CostRange, epsilon, bound, c.CostRange > 0 && !relaxed)
+	switch {
+	case c.Domain != transport.AutoDomain:
+		return c.Domain
+	case c.CostRange > 0 && !relaxed && c.CostRange <= bound*epsilon:
+		return transport.KernelDomain
+	}
+	return transport.LogDomain
 }
 
 func kernelBound(dtype dtypes.DType) float64 {
 	if dtype == dtypes.Float64 {
-		return kernelBound64
+		return sinkhorn.KernelBound64
 	}
-	return kernelBound32
+	return sinkhorn.KernelBound32
 }
 
 // prepare makes the matrix. A constant added to the cost doesn't change the plan, so the minimum that is subtracted
 // needs no gradient.
-func (s *graphSweeps) prepare(cost, epsilon *graph.Node, relaxed bool) {
-	if s.domain == LogDomain {
+func (s *sweeper) prepare(cost, epsilon *graph.Node, relaxed bool) {
+	if s.domain == transport.LogDomain {
 		s.matrix = graph.Neg(graph.Div(cost, epsilon))
 		return
 	}
@@ -82,20 +88,20 @@ func kernelShift(cost *graph.Node) *graph.Node {
 }
 
 // setMarginals takes the masses, in logarithms for the log form, and how tightly they are held.
-func (s *graphSweeps) setMarginals(p GraphProblem, epsilon *graph.Node) {
+func (s *sweeper) setMarginals(p Problem, epsilon *graph.Node) {
 	s.epsilon, s.rhoMu, s.rhoNu = epsilon, p.RhoMu, p.RhoNu
-	s.lambdaMu, s.lambdaNu = lambdaNode(p.RhoMu, epsilon), lambdaNode(p.RhoNu, epsilon)
+	s.lambdaMu, s.lambdaNu = lambda(p.RhoMu, epsilon), lambda(p.RhoNu, epsilon)
 	dims := p.Cost.Shape().Dimensions
 	mass := func(given *graph.Node, count int) *graph.Node {
 		if given == nil {
 			uniform := 1 / float64(count)
-			if s.domain == LogDomain {
+			if s.domain == transport.LogDomain {
 				uniform = math.Log(uniform)
 			}
 			return graph.Scalar(p.Cost.Graph(), p.Cost.DType(), uniform)
 		}
 		row := graph.InsertAxes(given, -2)
-		if s.domain == LogDomain {
+		if s.domain == transport.LogDomain {
 			some := graph.GreaterThan(row, graph.ZerosLike(row))
 			row = graph.Where(some, safeLog(row), graph.Scalar(row.Graph(), row.DType(), noMass))
 		}
@@ -104,8 +110,8 @@ func (s *graphSweeps) setMarginals(p GraphProblem, epsilon *graph.Node) {
 	s.mu, s.nu = mass(p.Mu, dims[len(dims)-2]), mass(p.Nu, dims[len(dims)-1])
 }
 
-// lambdaNode is ρ/(ρ+ε), or nil for an exact marginal.
-func lambdaNode(rho float64, epsilon *graph.Node) *graph.Node {
+// lambda is ρ/(ρ+ε), or nil for an exact marginal.
+func lambda(rho float64, epsilon *graph.Node) *graph.Node {
 	if rho == 0 {
 		return nil
 	}
@@ -114,7 +120,7 @@ func lambdaNode(rho float64, epsilon *graph.Node) *graph.Node {
 
 // start is the row state of the potentials f [.., n], or of zero potentials where f is nil. Rows without mass start and
 // stay without a scaling.
-func (s *graphSweeps) start(mu, f *graph.Node) *graph.Node {
+func (s *sweeper) start(mu, f *graph.Node) *graph.Node {
 	if f != nil {
 		return s.startAt(f)
 	}
@@ -123,7 +129,7 @@ func (s *graphSweeps) start(mu, f *graph.Node) *graph.Node {
 	shape.Dimensions[k-2], shape.Dimensions[k-1] = 1, shape.Dimensions[k-2]
 	g := s.matrix.Graph()
 	some, none := graph.Ones(g, shape), graph.Zeros(g, shape)
-	if s.domain == LogDomain {
+	if s.domain == transport.LogDomain {
 		some, none = none, graph.BroadcastToShape(graph.Scalar(g, shape.DType, noMass), shape)
 	}
 	if mu == nil {
@@ -134,9 +140,9 @@ func (s *graphSweeps) start(mu, f *graph.Node) *graph.Node {
 }
 
 // startAt is the row state of the potentials f, [.., n], in the unit of the cost.
-func (s *graphSweeps) startAt(f *graph.Node) *graph.Node {
+func (s *sweeper) startAt(f *graph.Node) *graph.Node {
 	u := graph.Div(graph.InsertAxes(f, -2), s.epsilon)
-	if s.domain == LogDomain {
+	if s.domain == transport.LogDomain {
 		return u
 	}
 	if !s.relaxed() { // a constant only moves between the potentials of exact marginals
@@ -145,7 +151,7 @@ func (s *graphSweeps) startAt(f *graph.Node) *graph.Node {
 	return graph.Exp(u)
 }
 
-func (s *graphSweeps) relaxed() bool { return s.rhoMu > 0 || s.rhoNu > 0 }
+func (s *sweeper) relaxed() bool { return s.rhoMu > 0 || s.rhoNu > 0 }
 
 // overshooting chooses the ω of a sweep, given the column marginal of the states before it; nil is a plain sweep.
 type overshooting func(columns *graph.Node) *graph.Node
@@ -153,11 +159,11 @@ type overshooting func(columns *graph.Node) *graph.Node
 func plainSweep(*graph.Node) *graph.Node { return nil }
 
 // sweep returns the states after one sweep. v is nil before the first, which has no marginal and is plain.
-func (s *graphSweeps) sweep(u, v *graph.Node, choose overshooting) (nextU, nextV *graph.Node) {
+func (s *sweeper) sweep(u, v *graph.Node, choose overshooting) (nextU, nextV *graph.Node) {
 	if v != nil && s.relaxed() {
 		u, v = s.translate(u, v, nil)
 	}
-	if s.domain == LogDomain {
+	if s.domain == transport.LogDomain {
 		return s.logSweep(u, v, choose)
 	}
 	sums := graph.MatMul(u, s.matrix)
@@ -178,7 +184,7 @@ func (s *graphSweeps) sweep(u, v *graph.Node, choose overshooting) (nextU, nextV
 // two log-sum-exps with their maxima take. Nothing overflows: after a first, plain sweep the rows of P sum to μ, and
 // its columns to between ν_j·min μ and 1. No gradient has to flow through the states in P: the result does not depend
 // on them.
-func (s *graphSweeps) logSweep(u, v *graph.Node, choose overshooting) (nextU, nextV *graph.Node) {
+func (s *sweeper) logSweep(u, v *graph.Node, choose overshooting) (nextU, nextV *graph.Node) {
 	if v == nil {
 		transposed := graph.TransposeAllAxes(s.matrix, lastSwapped(s.matrix.Rank())...)
 		nextV = s.held(scaled(graph.Sub(s.nu, asRow(logSumExp(transposed, u))), s.lambdaNu), s.nu, noMass)
@@ -198,13 +204,13 @@ func (s *graphSweeps) logSweep(u, v *graph.Node, choose overshooting) (nextU, ne
 
 // held returns entries of rows or columns, and another value for those without mass: a relaxed marginal would raise
 // even the smallest of them to a real mass.
-func (s *graphSweeps) held(x, mass *graph.Node, without float64) *graph.Node {
+func (s *sweeper) held(x, mass *graph.Node, without float64) *graph.Node {
 	if mass.IsScalar() {
 		return x
 	}
 	number := func(x float64) *graph.Node { return loop.Scalar(mass.Graph(), mass.DType(), x) }
 	none := number(0)
-	if s.domain == LogDomain {
+	if s.domain == transport.LogDomain {
 		none = number(noMass)
 	}
 	return graph.Where(graph.GreaterThan(mass, none), x, number(without))
@@ -212,13 +218,13 @@ func (s *graphSweeps) held(x, mass *graph.Node, without float64) *graph.Node {
 
 // translate moves a constant from the columns' potentials to the rows': see sweeper.translate. The constant may be as
 // large as the cost, until it was moved once: top is the largest exponent of a row, or nil where exponents are small.
-func (s *graphSweeps) translate(u, v *graph.Node, top func(*graph.Node) *graph.Node) (nextU, nextV *graph.Node) {
+func (s *sweeper) translate(u, v *graph.Node, top func(*graph.Node) *graph.Node) (nextU, nextV *graph.Node) {
 	logTilted := func(state, mass *graph.Node, rho float64) *graph.Node {
 		logMass := mass
-		if s.domain == KernelDomain {
+		if s.domain == transport.KernelDomain {
 			state, logMass = safeLog(state), safeLog(mass)
 		}
-		share := loop.Scalar(state.Graph(), state.DType(), 1/unbounded(rho))
+		share := loop.Scalar(state.Graph(), state.DType(), 1/sinkhorn.Unbounded(rho))
 		tilt := graph.Sub(logMass, graph.Mul(state, graph.Mul(s.epsilon, share)))
 		tilt = s.held(loop.Broadcast(tilt, state.Shape()), mass, noMass)
 		if top == nil {
@@ -227,10 +233,10 @@ func (s *graphSweeps) translate(u, v *graph.Node, top func(*graph.Node) *graph.N
 		shift := top(tilt)
 		return graph.Add(shift, graph.Log(graph.InsertAxes(loop.Sum(graph.Exp(graph.Sub(tilt, shift))), -1)))
 	}
-	weight := 1 / (1/unbounded(s.rhoMu) + 1/unbounded(s.rhoNu))
+	weight := 1 / (1/sinkhorn.Unbounded(s.rhoMu) + 1/sinkhorn.Unbounded(s.rhoNu))
 	ratio := graph.Sub(logTilted(u, s.mu, s.rhoMu), logTilted(v, s.nu, s.rhoNu))
 	t := graph.Div(graph.Mul(ratio, loop.Scalar(u.Graph(), u.DType(), weight)), s.epsilon)
-	if s.domain == KernelDomain {
+	if s.domain == transport.KernelDomain {
 		return graph.Mul(u, graph.Exp(t)), graph.Mul(v, graph.Exp(graph.Neg(t)))
 	}
 	return graph.Add(u, t), graph.Sub(v, t)
@@ -252,31 +258,31 @@ func powered(x, lambda *graph.Node) *graph.Node {
 	return graph.Where(graph.GreaterThan(x, zero), power, zero)
 }
 
-func (s *graphSweeps) plan(u, v *graph.Node) *graph.Node {
-	if s.domain == LogDomain {
+func (s *sweeper) plan(u, v *graph.Node) *graph.Node {
+	if s.domain == transport.LogDomain {
 		return graph.Exp(graph.Add(graph.Add(s.matrix, asColumn(u)), v))
 	}
 	return graph.Mul(graph.Mul(s.matrix, asColumn(u)), v)
 }
 
 // potentials returns those of the last states in the unit of the cost, [.., n] and [.., m].
-func (s *graphSweeps) potentials(p GraphProblem, epsilon, u, v *graph.Node) (f, g *graph.Node) {
+func (s *sweeper) potentials(p Problem, epsilon, u, v *graph.Node) (f, g *graph.Node) {
 	f, g = u, v
-	if s.domain == KernelDomain {
+	if s.domain == transport.KernelDomain {
 		floor := smallestScaling(u.DType())
 		f, g = flooredLog(u, floor), flooredLog(v, floor)
 	}
 	f, g = graph.Mul(f, epsilon), graph.Mul(g, epsilon)
-	if s.domain == KernelDomain && !p.relaxed() {
+	if s.domain == transport.KernelDomain && !p.relaxed() {
 		g = graph.Add(g, kernelShift(p.Cost))
 	}
 	return graph.Squeeze(f, -2), graph.Squeeze(g, -2)
 }
 
 // columnError is what the plan's columns miss.
-func (s *graphSweeps) columnError(u, v *graph.Node) *graph.Node {
+func (s *sweeper) columnError(u, v *graph.Node) *graph.Node {
 	var columns *graph.Node
-	if s.domain == LogDomain {
+	if s.domain == transport.LogDomain {
 		columns = graph.ReduceAndKeep(s.plan(u, v), graph.ReduceSum, -2)
 	} else {
 		columns = graph.Mul(v, graph.MatMul(u, s.matrix))
@@ -286,9 +292,9 @@ func (s *graphSweeps) columnError(u, v *graph.Node) *graph.Node {
 
 // missed is the L1 distance of a column marginal from that of the optimum, ν, or ν exp(−g/ρ) if it is relaxed: a scalar
 // or [B].
-func (s *graphSweeps) missed(columns, v *graph.Node) *graph.Node {
+func (s *sweeper) missed(columns, v *graph.Node) *graph.Node {
 	want := s.nu
-	if s.domain == LogDomain {
+	if s.domain == transport.LogDomain {
 		want = graph.Exp(want)
 	} else {
 		v = safeLog(v)
@@ -302,11 +308,11 @@ func (s *graphSweeps) missed(columns, v *graph.Node) *graph.Node {
 
 // overshoot moves a state omega times as far as from one value to another. Without omega or a value before, it moves to
 // the other. Entries without mass stay at 0.
-func (s *graphSweeps) overshoot(from, to, omega *graph.Node) *graph.Node {
+func (s *sweeper) overshoot(from, to, omega *graph.Node) *graph.Node {
 	switch {
 	case omega == nil || from == nil:
 		return to
-	case s.domain == LogDomain:
+	case s.domain == transport.LogDomain:
 		return graph.Add(from, graph.Mul(graph.Sub(to, from), omega))
 	}
 	ratio := flooredDivide(to, from, smallestScaling(from.DType()))

@@ -1,4 +1,4 @@
-package transport
+package symbolic
 
 import (
 	"fmt"
@@ -10,8 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/saot-go/saot/internal/sinkhorn/sinkhorntest"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
+	"github.com/saot-go/saot/saot/transport"
 )
 
 // eachEngine runs a benchmark on every engine present.
@@ -32,17 +34,18 @@ func eachEngine(b *testing.B, f func(b *testing.B, e *engine.Engine)) {
 // ratio.
 func BenchmarkPlanAndGradient(b *testing.B) {
 	const m, epsilon = 512, 0.2
-	cost, target := uniformCost(1, m, m), tight(b, Problem{Cost: uniformCost(2, m, m)}, epsilon).Plan
+	cost, target := sinkhorntest.Cost(1, m, m), tight(b, transport.Problem{Cost: sinkhorntest.Cost(2, m, m)},
+		epsilon).Plan
 	eachEngine(b, func(b *testing.B, e *engine.Engine) {
 		exact := compile(b, e, func(in []*graph.Node) *graph.Node {
-			cfg := DefaultSinkhorn()
+			cfg := transport.DefaultSinkhorn()
 			cfg.Tolerance, cfg.CostRange = 0, 2
 			plan, _ := Sinkhorn(in[0], cfg)
 			return graph.Gradient(KLPlanLoss(in[1], plan, in[0], epsilon), in[0])[0]
 		}, cost, target)
 		unrolled := compile(b, e, func(in []*graph.Node) *graph.Node {
-			cfg := DefaultSinkhorn()
-			cfg.Domain, cfg.Gradient, cfg.Tolerance = LogDomain, Unrolled, 0
+			cfg := transport.DefaultSinkhorn()
+			cfg.Domain, cfg.Gradient, cfg.Tolerance = transport.LogDomain, transport.Unrolled, 0
 			plan, _ := Sinkhorn(in[0], cfg)
 			loss := graph.Neg(graph.ReduceAllSum(graph.Mul(in[1], graph.Log(plan))))
 			return graph.Gradient(loss, in[0])[0]
@@ -116,11 +119,11 @@ func milliseconds(d time.Duration) float64 { return d.Seconds() * 1e3 }
 // BenchmarkSinkhornForward is the plan alone, 50 sweeps, by form and size.
 func BenchmarkSinkhornForward(b *testing.B) {
 	for _, m := range []int{256, 512} {
-		for _, domain := range []Domain{KernelDomain, LogDomain} {
+		for _, domain := range []transport.Domain{transport.KernelDomain, transport.LogDomain} {
 			b.Run(fmt.Sprintf("M=%d/%s", m, domain), func(b *testing.B) {
-				cost := uniformCost(1, m, m)
+				cost := sinkhorntest.Cost(1, m, m)
 				eachEngine(b, func(b *testing.B, e *engine.Engine) {
-					cfg := DefaultSinkhorn()
+					cfg := transport.DefaultSinkhorn()
 					cfg.Domain, cfg.Tolerance = domain, 0
 					run := compile(b, e, func(in []*graph.Node) *graph.Node {
 						plan, _ := Sinkhorn(in[0], cfg)

@@ -1,24 +1,25 @@
-//go:build !hostonly
-
-package transport
+package symbolic
 
 import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/support/exceptions"
+
+	"github.com/saot-go/saot/internal/sinkhorn"
+	"github.com/saot-go/saot/saot/transport"
 )
 
-// CostNode returns the cost matrix between the rows of x and y, in a graph: CosineCost, SquaredEuclideanCost or
+// Cost returns the cost matrix between the rows of x and y: CosineCost, SquaredEuclideanCost or
 // EuclideanCost by kind. It panics for an unknown kind.
-func CostNode(kind CostKind, x, y *graph.Node) *graph.Node {
+func Cost(kind transport.CostKind, x, y *graph.Node) *graph.Node {
 	switch kind {
-	case Cosine:
+	case transport.Cosine:
 		return CosineCost(x, y)
-	case SquaredEuclidean:
+	case transport.SquaredEuclidean:
 		return SquaredEuclideanCost(x, y)
-	case Euclidean:
+	case transport.Euclidean:
 		return EuclideanCost(x, y)
 	}
-	exceptions.Panicf("transport: unknown cost %v: use cosine, squared euclidean or euclidean", kind)
+	exceptions.Panicf("symbolic: unknown cost %v: use cosine, squared euclidean or euclidean", kind)
 	return nil
 }
 
@@ -53,7 +54,7 @@ func SquaredEuclideanCost(a, b *graph.Node) *graph.Node {
 // float64.
 func EuclideanCost(a, b *graph.Node) *graph.Node {
 	square := SquaredEuclideanCost(a, b)
-	same := graph.LessOrEqual(square, graph.Scalar(square.Graph(), square.DType(), zeroNorm))
+	same := graph.LessOrEqual(square, graph.Scalar(square.Graph(), square.DType(), sinkhorn.ZeroNorm))
 	root := graph.Sqrt(graph.Where(same, graph.OnesLike(square), square))
 	return graph.Where(same, graph.ZerosLike(square), root)
 }
@@ -62,7 +63,7 @@ func assertPoints(name string, a, b *graph.Node) {
 	ok := a.Rank() == b.Rank() && (a.Rank() == 2 || a.Rank() == 3) && isReal(a) && a.DType() == b.DType()
 	ok = ok && a.Shape().Dim(-1) == b.Shape().Dim(-1) && (a.Rank() == 2 || a.Shape().Dim(0) == b.Shape().Dim(0))
 	if !ok {
-		exceptions.Panicf("transport: %s wants [n, d] and [m, d], or [B, n, d] and [B, m, d], of float32 or float64, "+
+		exceptions.Panicf("symbolic: %s wants [n, d] and [m, d], or [B, n, d] and [B, m, d], of float32 or float64, "+
 			"got %s and %s", name, a.Shape(), b.Shape())
 	}
 }
@@ -85,7 +86,7 @@ func lastSwapped(rank int) []int {
 func unitRows(x *graph.Node) *graph.Node {
 	square := graph.L2NormSquare(x, -1)
 	g, dtype := x.Graph(), x.DType()
-	isZero := graph.LessOrEqual(square, graph.Scalar(g, dtype, zeroNorm))
+	isZero := graph.LessOrEqual(square, graph.Scalar(g, dtype, sinkhorn.ZeroNorm))
 	safe := graph.Where(isZero, graph.OnesLike(square), square)
 	return graph.Mul(x, graph.Where(isZero, graph.ZerosLike(square), graph.Reciprocal(graph.Sqrt(safe))))
 }

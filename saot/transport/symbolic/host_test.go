@@ -1,4 +1,4 @@
-package transport
+package symbolic
 
 import (
 	"fmt"
@@ -11,10 +11,31 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
+	"github.com/saot-go/saot/internal/sinkhorn/sinkhorntest"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
+	"github.com/saot-go/saot/saot/transport"
 )
+
+// tight solves a problem on the host to rounding.
+func tight(t testing.TB, p transport.Problem, epsilon float64) *transport.Result {
+	t.Helper()
+	cfg := transport.SinkhornConfig{Epsilon: epsilon, Sweeps: 200000, Tolerance: 1e-13}
+	res, err := transport.Solve(p, cfg)
+	require.NoError(t, err)
+	require.NoError(t, res.Report.Err())
+	return res
+}
+
+// unitOf is the unit of a config's epsilon.
+func unitOf(cost *mat.Dense, cfg transport.SinkhornConfig) float64 {
+	if cfg.EpsilonUnit == transport.Absolute {
+		return 1
+	}
+	return stat.Mean(cost.RawMatrix().Data, nil)
+}
 
 // stack makes a tensor of a batch of matrices, or of one vector each, of a type.
 func stack(t testing.TB, dtype dtypes.DType, dims []int, parts ...[]float64) *tensors.Tensor {
@@ -45,16 +66,17 @@ func evaluate64(t testing.TB, e *engine.Engine, build func(in []*graph.Node) []*
 }
 
 // batchOfThree is what the tests of batches solve: three costs, and marginals with a row and a column without mass.
-func batchOfThree() (problems []Problem, mu, nu [][]float64) {
+func batchOfThree() (problems []transport.Problem, mu, nu [][]float64) {
 	mu = [][]float64{{.1, .2, .3, .15, .25}, {.2, .2, .2, .2, .2}, {.5, 0, .1, .2, .2}}
 	nu = [][]float64{{.4, .1, .3, .2}, {.25, .25, .25, .25}, {.3, .3, 0, .4}}
 	for b := range 3 {
-		problems = append(problems, Problem{Cost: uniformCost(uint64(30+b), 5, 4), Mu: mu[b], Nu: nu[b]})
+		cost := sinkhorntest.Cost(uint64(30+b), 5, 4)
+		problems = append(problems, transport.Problem{Cost: cost, Mu: mu[b], Nu: nu[b]})
 	}
 	return problems, mu, nu
 }
 
-func raw(ps []Problem) (flat [][]float64) {
+func raw(ps []transport.Problem) (flat [][]float64) {
 	for _, p := range ps {
 		flat = append(flat, p.Cost.RawMatrix().Data)
 	}
@@ -70,24 +92,24 @@ func TestGraphBatchAgainstHost(t *testing.T) {
 			cost, rows, columns := stack(t, dtype, []int{3, 5, 4}, raw(problems)...),
 				stack(t, dtype, []int{3, 5}, mu...), stack(t, dtype, []int{3, 4}, nu...)
 			for _, rho := range [][2]float64{{0, 0}, {0.5, 2}, {0, 0.7}, {0.01, 0.02}} {
-				for _, domain := range []Domain{KernelDomain, LogDomain} {
-					for _, unit := range []EpsilonUnit{Absolute, MeanCost} {
-						cfg := SinkhornConfig{Epsilon: 0.15, EpsilonUnit: unit, Sweeps: 12, Domain: domain}
+				for _, domain := range []transport.Domain{transport.KernelDomain, transport.LogDomain} {
+					for _, unit := range []transport.EpsilonUnit{transport.Absolute, transport.MeanCost} {
+						cfg := transport.SinkhornConfig{Epsilon: 0.15, EpsilonUnit: unit, Sweeps: 12, Domain: domain}
 						out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
-							s := GraphProblem{Cost: in[0], Mu: in[1], Nu: in[2], RhoMu: rho[0],
+							s := Problem{Cost: in[0], Mu: in[1], Nu: in[2], RhoMu: rho[0],
 								RhoNu: rho[1]}.Sinkhorn(cfg)
 							return []*graph.Node{s.Plan, s.MarginalError, s.F, s.G}
 						}, cost, rows, columns)
 						for b, p := range problems {
 							p.RhoMu, p.RhoNu = rho[0], rho[1]
-							host, err := Solve(p, cfg)
+							host, err := transport.Solve(p, cfg)
 							require.NoError(t, err)
 							tol := 1e-12
 							if dtype == dtypes.Float32 {
 								tol = 3e-6
 							}
 							msg := []any{"%v rho %v %v %v problem %d", dtype, rho, domain, unit, b}
-							requireClose(t, host.Plan.RawMatrix().Data, out[0][b*20:(b+1)*20], tol, msg...)
+							sinkhorntest.RequireClose(t, host.Plan.RawMatrix().Data, out[0][b*20:(b+1)*20], tol, msg...)
 							for k := range 20 {
 								if p.Mu[k/4] == 0 || p.Nu[k%4] == 0 {
 									require.Zero(t, out[0][b*20+k], msg...)
@@ -112,42 +134,41 @@ func TestGraphBatchAgainstHost(t *testing.T) {
 // held to central differences elsewhere.
 func TestGraphGradientsAgainstHost(t *testing.T) {
 	problems, mu, nu := batchOfThree()
-	w := uniformCost(40, 15, 4)
+	w := sinkhorntest.Cost(40, 15, 4)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		cost := stack(t, dtypes.Float64, []int{3, 5, 4}, raw(problems)...)
 		rows, columns := stack(t, dtypes.Float64, []int{3, 5}, mu...), stack(t, dtypes.Float64, []int{3, 4}, nu...)
 		weights := stack(t, dtypes.Float64, []int{3, 5, 4}, w.RawMatrix().Data)
-		check := func(rho [2]float64, cfg SinkhornConfig) {
+		check := func(rho [2]float64, cfg transport.SinkhornConfig) {
 			out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
-				s := GraphProblem{Cost: in[0], Mu: in[1], Nu: in[2], RhoMu: rho[0], RhoNu: rho[1]}.Sinkhorn(cfg)
+				s := Problem{Cost: in[0], Mu: in[1], Nu: in[2], RhoMu: rho[0], RhoNu: rho[1]}.Sinkhorn(cfg)
 				loss := graph.ReduceAllSum(graph.Mul(in[3], graph.Sin(graph.MulScalar(s.Plan, 20))))
 				return []*graph.Node{graph.Gradient(loss, in[0])[0]}
 			}, cost, rows, columns, weights)
 			for b, p := range problems {
 				p.RhoMu, p.RhoNu = rho[0], rho[1]
-				unit, err := epsilonUnit(p.Cost, cfg.EpsilonUnit)
-				require.NoError(t, err)
-				res := tight(t, p, cfg.Epsilon*unit)
+				res := tight(t, p, cfg.Epsilon*unitOf(p.Cost, cfg))
 				gradient := mat.NewDense(5, 4, nil)
 				gradient.Apply(func(i, j int, x float64) float64 { return w.At(b*5+i, j) * 20 * math.Cos(20*x) },
 					res.Plan)
 				want, err := res.ImplicitGradient(gradient)
 				require.NoError(t, err)
-				requireClose(t, want.RawMatrix().Data, out[0][b*20:(b+1)*20], 1e-8, "%+v rho %v problem %d", cfg, rho,
-					b)
+				sinkhorntest.RequireClose(t, want.RawMatrix().Data, out[0][b*20:(b+1)*20], 1e-8,
+					"%+v rho %v problem %d", cfg, rho, b)
 			}
 		}
-		for _, mode := range []GradientMode{Implicit, Unrolled} {
-			for _, domain := range []Domain{KernelDomain, LogDomain} {
+		for _, mode := range []transport.GradientMode{transport.Implicit, transport.Unrolled} {
+			for _, domain := range []transport.Domain{transport.KernelDomain, transport.LogDomain} {
 				// 20 sweeps suffice at this ε. XLA compiles each unrolled sweep.
-				cfg := SinkhornConfig{Epsilon: 1, Sweeps: 20, Domain: domain, Gradient: mode}
+				cfg := transport.SinkhornConfig{Epsilon: 1, Sweeps: 20, Domain: domain, Gradient: mode}
 				for _, rho := range [][2]float64{{0, 0}, {0.5, 2}, {0, 0.7}, {0.05, 0.02}} {
 					check(rho, cfg)
 				}
 			}
 		}
-		for _, cfg := range []SinkhornConfig{{EpsilonUnit: MeanCost}, {AnnealFrom: 4}, {OverRelaxation: 1.1}} {
-			cfg.Epsilon, cfg.Sweeps, cfg.Gradient = 1, 60, Implicit // Unrolled: see below
+		for _, cfg := range []transport.SinkhornConfig{{EpsilonUnit: transport.MeanCost}, {AnnealFrom: 4},
+			{OverRelaxation: 1.1}} {
+			cfg.Epsilon, cfg.Sweeps, cfg.Gradient = 1, 60, transport.Implicit // Unrolled: see below
 			check([2]float64{0.5, 2}, cfg)
 		}
 	})
@@ -156,20 +177,19 @@ func TestGraphGradientsAgainstHost(t *testing.T) {
 // Unrolled gradients of the plan after a few sweeps, to the cost, the masses and the start, are central differences of
 // the host's plan after as many. With relaxed marginals the masses may have any sum. A mean cost has no gradient.
 func TestUnrolledGradients(t *testing.T) {
-	p := Problem{Cost: uniformCost(52, 5, 4), Mu: []float64{.1, .2, .3, .15, .25}, Nu: []float64{.4, .1, .3, .2},
+	p := transport.Problem{Cost: sinkhorntest.Cost(52, 5, 4),
+		Mu: []float64{.1, .2, .3, .15, .25}, Nu: []float64{.4, .1, .3, .2},
 		RhoMu: 0.5, RhoNu: 2, Start: []float64{.1, -.2, .3, 0, .2}}
-	w := uniformCost(53, 5, 4)
+	w := sinkhorntest.Cost(53, 5, 4)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		for _, cfg := range []SinkhornConfig{{Sweeps: 3}, {Sweeps: 3, EpsilonUnit: MeanCost},
+		for _, cfg := range []transport.SinkhornConfig{{Sweeps: 3}, {Sweeps: 3, EpsilonUnit: transport.MeanCost},
 			{Sweeps: 6, AnnealFrom: 0.4}, {Sweeps: 6, OverRelaxation: 1.5}} {
 			cfg.Epsilon = 0.1
-			for _, cfg.Domain = range []Domain{KernelDomain, LogDomain} {
-				unit, err := epsilonUnit(p.Cost, cfg.EpsilonUnit)
-				require.NoError(t, err)
+			for _, cfg.Domain = range []transport.Domain{transport.KernelDomain, transport.LogDomain} {
 				fixed := cfg
-				fixed.Epsilon, fixed.EpsilonUnit = cfg.Epsilon*unit, Absolute
+				fixed.Epsilon, fixed.EpsilonUnit = cfg.Epsilon*unitOf(p.Cost, cfg), transport.Absolute
 				loss := func() (sum float64) {
-					res, err := Solve(p, fixed)
+					res, err := transport.Solve(p, fixed)
 					require.NoError(t, err)
 					require.Equal(t, cfg.Sweeps, res.Report.Sweeps)
 					for i, x := range res.Plan.RawMatrix().Data {
@@ -178,9 +198,9 @@ func TestUnrolledGradients(t *testing.T) {
 					return sum
 				}
 				unrolled := cfg
-				unrolled.Gradient = Unrolled
+				unrolled.Gradient = transport.Unrolled
 				out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
-					s := GraphProblem{Cost: in[0], Mu: in[1], Nu: in[2], Start: in[3], RhoMu: p.RhoMu,
+					s := Problem{Cost: in[0], Mu: in[1], Nu: in[2], Start: in[3], RhoMu: p.RhoMu,
 						RhoNu: p.RhoNu}.Sinkhorn(unrolled)
 					l := graph.ReduceAllSum(graph.Mul(in[4], graph.Sin(graph.MulScalar(s.Plan, 20))))
 					return append([]*graph.Node{l}, graph.Gradient(l, in[:4]...)...)
@@ -190,29 +210,31 @@ func TestUnrolledGradients(t *testing.T) {
 					stack(t, dtypes.Float64, []int{5, 4}, w.RawMatrix().Data))
 				require.InDelta(t, loss(), out[0][0], 1e-11, "%+v", cfg)
 				for i, x := range [][]float64{p.Cost.RawMatrix().Data, p.Mu, p.Nu, p.Start} {
-					requireClose(t, enginetest.Gradient(x, 1e-5, loss), out[1+i], 1e-6, "%+v, input %d", cfg, i)
+					sinkhorntest.RequireClose(t, enginetest.Gradient(x, 1e-5, loss), out[1+i], 1e-6,
+						"%+v, input %d", cfg, i)
 				}
 			}
 		}
 	})
 }
 
-func TestTransportValueAndDivergence(t *testing.T) {
-	x, y := points(41, 6, 3), points(42, 4, 3)
-	cfg := SinkhornConfig{Sweeps: 60, Tolerance: 1e-13}
-	cost := uniformCost(43, 5, 4)
-	value := tight(t, Problem{Cost: cost}, 0.2)
+func TestValueAndDivergence(t *testing.T) {
+	x, y := sinkhorntest.Points(41, 6, 3), sinkhorntest.Points(42, 4, 3)
+	cfg := transport.SinkhornConfig{Sweeps: 60, Tolerance: 1e-13}
+	cost := sinkhorntest.Cost(43, 5, 4)
+	value := tight(t, transport.Problem{Cost: cost}, 0.2)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
-			plan, _ := Sinkhorn(in[0], SinkhornConfig{Epsilon: 0.2, Sweeps: 100})
-			v := TransportValue(in[0], plan, 0.2)
+			plan, _ := Sinkhorn(in[0], transport.SinkhornConfig{Epsilon: 0.2, Sweeps: 100})
+			v := Value(in[0], plan, 0.2)
 			return []*graph.Node{v, graph.Gradient(v, in[0])[0]}
 		}, stack(t, dtypes.Float64, []int{5, 4}, cost.RawMatrix().Data))
 		require.InDelta(t, value.Value.Primal(), out[0][0], 1e-11)
-		requireClose(t, value.Plan.RawMatrix().Data, out[1], 1e-11, "∂OT/∂C = π")
+		sinkhorntest.RequireClose(t, value.Plan.RawMatrix().Data, out[1], 1e-11, "∂OT/∂C = π")
 
-		for _, kind := range []CostKind{Cosine, SquaredEuclidean, Euclidean} {
-			for unit, epsilon := range map[EpsilonUnit]float64{Absolute: 2, MeanCost: 0.4} {
+		for _, kind := range []transport.CostKind{transport.Cosine, transport.SquaredEuclidean, transport.Euclidean} {
+			for unit, epsilon := range map[transport.EpsilonUnit]float64{transport.Absolute: 2,
+				transport.MeanCost: 0.4} {
 				cfg.EpsilonUnit, cfg.Epsilon = unit, epsilon
 				out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
 					d, missed := SinkhornDivergence(kind, in[0], in[1], cfg)
@@ -222,7 +244,7 @@ func TestTransportValueAndDivergence(t *testing.T) {
 				divergence := func() float64 {
 					cfg := cfg
 					cfg.Sweeps = 100000
-					d, err := HostSinkhornDivergence(kind, x, y, nil, nil, cfg)
+					d, err := transport.SinkhornDivergence(kind, x, y, nil, nil, cfg)
 					require.NoError(t, err)
 					return d
 				}
@@ -230,8 +252,8 @@ func TestTransportValueAndDivergence(t *testing.T) {
 				ofX := enginetest.Gradient(x.RawMatrix().Data, 1e-4, divergence)
 				ofY := enginetest.Gradient(y.RawMatrix().Data, 1e-4, divergence)
 				require.Less(t, out[1][0], 1e-8)
-				requireClose(t, ofX, out[2], 1e-6, "%v %v", kind, unit)
-				requireClose(t, ofY, out[3], 1e-6, "%v %v", kind, unit)
+				sinkhorntest.RequireClose(t, ofX, out[2], 1e-6, "%v %v", kind, unit)
+				sinkhorntest.RequireClose(t, ofY, out[3], 1e-6, "%v %v", kind, unit)
 			}
 		}
 	})
@@ -239,20 +261,21 @@ func TestTransportValueAndDivergence(t *testing.T) {
 
 // A batch of clouds has the divergences of its clouds one by one, in both units of ε.
 func TestDivergenceOfBatch(t *testing.T) {
-	x, y := points(48, 6, 3), points(49, 4, 3) // two clouds of three and of two points
+	x, y := sinkhorntest.Points(48, 6, 3), sinkhorntest.Points(49, 4, 3) // two clouds of three and of two points
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		for _, unit := range []EpsilonUnit{Absolute, MeanCost} {
-			cfg := SinkhornConfig{Epsilon: 2, EpsilonUnit: unit, Sweeps: 200, Domain: LogDomain, Tolerance: 1e-13}
+		for _, unit := range []transport.EpsilonUnit{transport.Absolute, transport.MeanCost} {
+			cfg := transport.SinkhornConfig{Epsilon: 2, EpsilonUnit: unit, Sweeps: 200, Domain: transport.LogDomain,
+				Tolerance: 1e-13}
 			out := evaluate64(t, e, one(func(in []*graph.Node) *graph.Node {
-				d, _ := SinkhornDivergence(SquaredEuclidean, in[0], in[1], cfg)
+				d, _ := SinkhornDivergence(transport.SquaredEuclidean, in[0], in[1], cfg)
 				return d
 			}), stack(t, dtypes.Float64, []int{2, 3, 3}, x.RawMatrix().Data),
 				stack(t, dtypes.Float64, []int{2, 2, 3}, y.RawMatrix().Data))
 			require.Len(t, out[0], 2)
 			cfg.Sweeps = 100000
 			for b, got := range out[0] {
-				want, err := HostSinkhornDivergence(SquaredEuclidean, mat.DenseCopyOf(x.Slice(3*b, 3*b+3, 0, 3)),
-					mat.DenseCopyOf(y.Slice(2*b, 2*b+2, 0, 3)), nil, nil, cfg)
+				from, to := mat.DenseCopyOf(x.Slice(3*b, 3*b+3, 0, 3)), mat.DenseCopyOf(y.Slice(2*b, 2*b+2, 0, 3))
+				want, err := transport.SinkhornDivergence(transport.SquaredEuclidean, from, to, nil, nil, cfg)
 				require.NoError(t, err)
 				require.InDelta(t, want, got, 1e-8, "%v, cloud %d", unit, b)
 			}
@@ -271,15 +294,15 @@ func TestDivergenceOfFarClouds(t *testing.T) {
 		}
 		return m
 	}
-	cfg := DefaultSinkhorn()
+	cfg := transport.DefaultSinkhorn()
 	cfg.Sweeps = 2000
-	want, err := HostSinkhornDivergence(SquaredEuclidean, wide(x), wide(y), nil, nil, cfg)
+	want, err := transport.SinkhornDivergence(transport.SquaredEuclidean, wide(x), wide(y), nil, nil, cfg)
 	require.NoError(t, err)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for _, sweeps := range []int{1, 2000} {
 			cfg.Sweeps = sweeps
 			f, err := e.Func(fmt.Sprint("far ", sweeps), func(in []*graph.Node) []*graph.Node {
-				d, missed := SinkhornDivergence(SquaredEuclidean, in[0], in[1], cfg)
+				d, missed := SinkhornDivergence(transport.SquaredEuclidean, in[0], in[1], cfg)
 				return []*graph.Node{d, missed}
 			})
 			require.NoError(t, err)
@@ -297,30 +320,30 @@ func TestDivergenceOfFarClouds(t *testing.T) {
 }
 
 func TestGraphCostsAgainstHost(t *testing.T) {
-	x, y := points(44, 6, 3), points(45, 6, 3) // two of three points, or one of six
+	x, y := sinkhorntest.Points(44, 6, 3), sinkhorntest.Points(45, 6, 3) // two of three points, or one of six
 	x.SetRow(0, []float64{0, 0, 0})
 	y.SetRow(1, x.RawRowView(1))
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		for _, kind := range []CostKind{Cosine, SquaredEuclidean, Euclidean} {
+		for _, kind := range []transport.CostKind{transport.Cosine, transport.SquaredEuclidean, transport.Euclidean} {
 			build := func(in []*graph.Node) []*graph.Node {
-				c := CostNode(kind, in[0], in[1])
+				c := Cost(kind, in[0], in[1])
 				return []*graph.Node{c, graph.Gradient(graph.ReduceAllSum(c), in[0])[0]}
 			}
-			want, err := Cost(kind, x, y)
+			want, err := transport.Cost(kind, x, y)
 			require.NoError(t, err)
 			out := evaluate64(t, e, build, stack(t, dtypes.Float64, []int{6, 3}, x.RawMatrix().Data),
 				stack(t, dtypes.Float64, []int{6, 3}, y.RawMatrix().Data))
-			requireClose(t, want.RawMatrix().Data, out[0], 1e-7, kind.String())
+			sinkhorntest.RequireClose(t, want.RawMatrix().Data, out[0], 1e-7, kind.String())
 			for _, g := range out[1] {
 				require.False(t, math.IsNaN(g) || math.IsInf(g, 0), "%v: a gradient is %v", kind, g)
 			}
 			batch := evaluate64(t, e, build, stack(t, dtypes.Float64, []int{2, 3, 3}, x.RawMatrix().Data),
 				stack(t, dtypes.Float64, []int{2, 3, 3}, y.RawMatrix().Data))
 			for b := range 2 {
-				part, err := Cost(kind, mat.DenseCopyOf(x.Slice(3*b, 3*b+3, 0, 3)),
+				part, err := transport.Cost(kind, mat.DenseCopyOf(x.Slice(3*b, 3*b+3, 0, 3)),
 					mat.DenseCopyOf(y.Slice(3*b, 3*b+3, 0, 3)))
 				require.NoError(t, err)
-				requireClose(t, part.RawMatrix().Data, batch[0][b*9:(b+1)*9], 1e-7, kind.String())
+				sinkhorntest.RequireClose(t, part.RawMatrix().Data, batch[0][b*9:(b+1)*9], 1e-7, kind.String())
 			}
 		}
 	})
@@ -330,14 +353,14 @@ func TestGraphBarycentric(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		out := enginetest.Evaluate(t, e, one(func(in []*graph.Node) *graph.Node { return Barycentric(in[0], in[1]) }),
 			mat.NewDense(3, 2, []float64{.25, .25, 0, .5, 0, 0}), mat.NewDense(2, 2, []float64{0, 4, 8, 0}))
-		requireClose(t, []float64{4, 2, 8, 0, 0, 0}, out[0], 1e-6)
+		sinkhorntest.RequireClose(t, []float64{4, 2, 8, 0, 0, 0}, out[0], 1e-6)
 	})
 }
 
 // Gradients to the plan and to y are those of central differences. A row without mass has none, and none that is NaN.
 func TestGraphBarycentricGradients(t *testing.T) {
-	plan, y := mat.NewDense(3, 2, []float64{.2, .3, .1, .4, 0, 0}), points(50, 2, 3)
-	w := uniformCost(51, 3, 3)
+	plan, y := mat.NewDense(3, 2, []float64{.2, .3, .1, .4, 0, 0}), sinkhorntest.Points(50, 2, 3)
+	w := sinkhorntest.Cost(51, 3, 3)
 	loss := func() (sum float64) {
 		for i := range 2 {
 			mass := plan.At(i, 0) + plan.At(i, 1)
@@ -358,20 +381,20 @@ func TestGraphBarycentricGradients(t *testing.T) {
 			stack(t, dtypes.Float64, []int{2, 3}, y.RawMatrix().Data),
 			stack(t, dtypes.Float64, []int{3, 3}, w.RawMatrix().Data))
 		require.InDelta(t, loss(), out[0][0], 1e-12)
-		requireClose(t, ofPlan, out[1], 1e-8)
-		requireClose(t, ofY, out[2], 1e-8)
+		sinkhorntest.RequireClose(t, ofPlan, out[1], 1e-8)
+		sinkhorntest.RequireClose(t, ofY, out[2], 1e-8)
 	})
 }
 
 // What goes wrong in float32 is seen in the marginal error, never silent: ε far too small for the kernel form, and a
 // cost with a NaN or an infinity. The log form takes any ε.
 func TestFloat32Extremes(t *testing.T) {
-	cost := uniformCost(46, 6, 5)
+	cost := sinkhorntest.Cost(46, 6, 5)
 	nan, inf := mat.DenseCopyOf(cost), mat.DenseCopyOf(cost)
 	nan.Set(2, 2, math.NaN())
 	inf.Set(2, 2, math.Inf(1))
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		run := func(cost *mat.Dense, cfg SinkhornConfig) (plan []float64, miss float64) {
+		run := func(cost *mat.Dense, cfg transport.SinkhornConfig) (plan []float64, miss float64) {
 			out := enginetest.Evaluate(t, e, func(in []*graph.Node) []*graph.Node {
 				plan, miss := Sinkhorn(in[0], cfg)
 				return []*graph.Node{plan, miss}
@@ -380,13 +403,13 @@ func TestFloat32Extremes(t *testing.T) {
 		}
 		finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-		plan, miss := run(cost, SinkhornConfig{Epsilon: 1e-5, Sweeps: 5, Domain: LogDomain})
+		plan, miss := run(cost, transport.SinkhornConfig{Epsilon: 1e-5, Sweeps: 5, Domain: transport.LogDomain})
 		require.True(t, finite(miss))
 		require.InDelta(t, 1, floats.Sum(plan), 1e-2, "float32 has two digits left of f/ε near 1e5")
-		_, miss = run(cost, SinkhornConfig{Epsilon: 1e-5, Sweeps: 5, Domain: KernelDomain})
+		_, miss = run(cost, transport.SinkhornConfig{Epsilon: 1e-5, Sweeps: 5, Domain: transport.KernelDomain})
 		require.False(t, finite(miss), "the kernel underflowed and the error says so")
 		for _, bad := range []*mat.Dense{nan, inf} {
-			plan, miss = run(bad, SinkhornConfig{Epsilon: 0.2, Sweeps: 5, Domain: LogDomain})
+			plan, miss = run(bad, transport.SinkhornConfig{Epsilon: 0.2, Sweeps: 5, Domain: transport.LogDomain})
 			for _, x := range plan {
 				require.True(t, finite(x) || !finite(miss), "a plan with %v has marginal error %v", x, miss)
 			}
@@ -403,16 +426,16 @@ func TestGraphToTolerance(t *testing.T) {
 			cost, rows, columns := stack(t, dtype, []int{3, 5, 4}, raw(problems)...),
 				stack(t, dtype, []int{3, 5}, mu...), stack(t, dtype, []int{3, 4}, nu...)
 			for _, rho := range [][2]float64{{0, 0}, {0.5, 2}} {
-				for _, domain := range []Domain{KernelDomain, LogDomain} {
-					for _, cfg := range []SinkhornConfig{
+				for _, domain := range []transport.Domain{transport.KernelDomain, transport.LogDomain} {
+					for _, cfg := range []transport.SinkhornConfig{
 						{Epsilon: 0.1},
 						{Epsilon: 0.1, OverRelaxation: 1.3},
 						{Epsilon: 0.1, AnnealFrom: 1},
-						{Epsilon: 0.1, EpsilonUnit: MeanCost},
+						{Epsilon: 0.1, EpsilonUnit: transport.MeanCost},
 					} {
 						cfg.Sweeps, cfg.Domain, cfg.Tolerance = 3000, domain, 1e-12
 						out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
-							p := GraphProblem{Cost: in[0], Mu: in[1], Nu: in[2], RhoMu: rho[0], RhoNu: rho[1]}
+							p := Problem{Cost: in[0], Mu: in[1], Nu: in[2], RhoMu: rho[0], RhoNu: rho[1]}
 							s := p.Sinkhorn(cfg)
 							return []*graph.Node{s.Plan, s.MarginalError, graph.ConvertDType(s.Sweeps, dtypes.Float64)}
 						}, cost, rows, columns)
@@ -425,9 +448,9 @@ func TestGraphToTolerance(t *testing.T) {
 						cfg.Sweeps, cfg.AnnealFrom, cfg.OverRelaxation = 100000, 0, 0
 						for b, p := range problems {
 							p.RhoMu, p.RhoNu = rho[0], rho[1]
-							host, err := Solve(p, cfg)
+							host, err := transport.Solve(p, cfg)
 							require.NoError(t, err)
-							requireClose(t, host.Plan.RawMatrix().Data, out[0][b*20:(b+1)*20], tol, msg...)
+							sinkhorntest.RequireClose(t, host.Plan.RawMatrix().Data, out[0][b*20:(b+1)*20], tol, msg...)
 							require.LessOrEqual(t, out[1][b], tol, msg...)
 						}
 					}
@@ -443,16 +466,17 @@ func TestGraphOverRelaxedRowsAreExact(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		cost := stack(t, dtypes.Float64, []int{3, 5, 4}, raw(problems)...)
 		rows, columns := stack(t, dtypes.Float64, []int{3, 5}, mu...), stack(t, dtypes.Float64, []int{3, 4}, nu...)
-		for _, domain := range []Domain{KernelDomain, LogDomain} {
-			cfg := SinkhornConfig{Epsilon: 0.05, Sweeps: 5000, Tolerance: 1e-4, OverRelaxation: 1.5, Domain: domain}
+		for _, domain := range []transport.Domain{transport.KernelDomain, transport.LogDomain} {
+			cfg := transport.SinkhornConfig{Epsilon: 0.05, Sweeps: 5000, Tolerance: 1e-4, OverRelaxation: 1.5,
+				Domain: domain}
 			out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
-				s := GraphProblem{Cost: in[0], Mu: in[1], Nu: in[2]}.Sinkhorn(cfg)
+				s := Problem{Cost: in[0], Mu: in[1], Nu: in[2]}.Sinkhorn(cfg)
 				return []*graph.Node{graph.ReduceSum(s.Plan, -1), s.MarginalError,
 					graph.ConvertDType(s.Sweeps, dtypes.Float64)}
 			}, cost, rows, columns)
 			require.Equal(t, 1.0, math.Mod(out[2][0], plainEvery), "the sweep after a plain one")
 			for b := range problems {
-				requireClose(t, mu[b], out[0][b*5:(b+1)*5], 1e-14, "%v, problem %d", domain, b)
+				sinkhorntest.RequireClose(t, mu[b], out[0][b*5:(b+1)*5], 1e-14, "%v, problem %d", domain, b)
 				require.LessOrEqual(t, out[1][b], cfg.Tolerance)
 			}
 		}
@@ -460,17 +484,17 @@ func TestGraphOverRelaxedRowsAreExact(t *testing.T) {
 }
 
 func TestGraphStopsAndStartsWarm(t *testing.T) {
-	cost := uniformCost(47, 40, 30)
+	cost := sinkhorntest.Cost(47, 40, 30)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		cfg := SinkhornConfig{Epsilon: 0.05, Sweeps: 5000, Tolerance: 1e-10, CostRange: 1}
-		require.Equal(t, LogDomain, cfg.graphDomain(1e-3, dtypes.Float32, false))
-		solve := func(cfg SinkhornConfig, start []float64) [][]float64 {
+		cfg := transport.SinkhornConfig{Epsilon: 0.05, Sweeps: 5000, Tolerance: 1e-10, CostRange: 1}
+		require.Equal(t, transport.LogDomain, domainOf(cfg, 1e-3, dtypes.Float32, false))
+		solve := func(cfg transport.SinkhornConfig, start []float64) [][]float64 {
 			in := []*tensors.Tensor{stack(t, dtypes.Float64, []int{40, 30}, cost.RawMatrix().Data)}
 			if start != nil {
 				in = append(in, stack(t, dtypes.Float64, []int{40}, start))
 			}
 			return evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
-				p := GraphProblem{Cost: in[0]}
+				p := Problem{Cost: in[0]}
 				if len(in) > 1 {
 					p.Start = in[1]
 				}
@@ -478,7 +502,7 @@ func TestGraphStopsAndStartsWarm(t *testing.T) {
 				return []*graph.Node{s.F, s.G, s.MarginalError, graph.ConvertDType(s.Sweeps, dtypes.Float64)}
 			}, in...)
 		}
-		for _, domain := range []Domain{KernelDomain, LogDomain} {
+		for _, domain := range []transport.Domain{transport.KernelDomain, transport.LogDomain} {
 			cfg.Domain = domain
 			cold := solve(cfg, nil)
 			require.Greater(t, cold[3][0], 20.0)
@@ -486,7 +510,7 @@ func TestGraphStopsAndStartsWarm(t *testing.T) {
 			require.LessOrEqual(t, cold[2][0], 1e-10)
 			require.LessOrEqual(t, solve(cfg, cold[0])[3][0], 3.0)
 
-			host := tight(t, Problem{Cost: cost}, 0.05)
+			host := tight(t, transport.Problem{Cost: cost}, 0.05)
 			for i, f := range cold[0] {
 				require.InDelta(t, host.F[i]+host.G[3], f+cold[1][3], 1e-8)
 			}
@@ -507,20 +531,21 @@ func TestGraphSmallScalings(t *testing.T) {
 		x.Set(i, 0, float64(i)/(n-1))
 		y.Set(i, 0, 1+float64(i)/(n-1))
 	}
-	cost, err := Cost(SquaredEuclidean, x, y)
+	cost, err := transport.Cost(transport.SquaredEuclidean, x, y)
 	require.NoError(t, err)
-	host := tight(t, Problem{Cost: cost}, 4.0/180)
+	host := tight(t, transport.Problem{Cost: cost}, 4.0/180)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for _, omega := range []float64{1, 1.5} {
-			cfg := SinkhornConfig{Epsilon: 4.0 / 180, Sweeps: 20000, Tolerance: 1e-10, Domain: KernelDomain,
+			cfg := transport.SinkhornConfig{Epsilon: 4.0 / 180, Sweeps: 20000, Tolerance: 1e-10,
+				Domain:         transport.KernelDomain,
 				OverRelaxation: omega}
 			for _, start := range [][]float64{make([]float64, n), host.F} {
 				out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
-					s := GraphProblem{Cost: in[0], Start: in[1]}.Sinkhorn(cfg)
+					s := Problem{Cost: in[0], Start: in[1]}.Sinkhorn(cfg)
 					return []*graph.Node{s.Plan, s.F, s.G}
 				}, stack(t, dtypes.Float64, []int{n, n}, cost.RawMatrix().Data),
 					stack(t, dtypes.Float64, []int{n}, start))
-				requireClose(t, host.Plan.RawMatrix().Data, out[0], 1e-8, "ω = %v", omega)
+				sinkhorntest.RequireClose(t, host.Plan.RawMatrix().Data, out[0], 1e-8, "ω = %v", omega)
 				for i, f := range out[1] {
 					require.InDelta(t, host.F[i]+host.G[0], f+out[2][0], 1e-6, "ω = %v", omega)
 				}
@@ -529,23 +554,24 @@ func TestGraphSmallScalings(t *testing.T) {
 	})
 }
 
-func TestGraphProblemBadInput(t *testing.T) {
+func TestProblemBadInput(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for _, c := range []struct {
-			build func(in []*graph.Node) GraphProblem
-			cfg   SinkhornConfig
+			build func(in []*graph.Node) Problem
+			cfg   transport.SinkhornConfig
 			want  string
 		}{
-			{func(in []*graph.Node) GraphProblem { return GraphProblem{Cost: in[0], Mu: in[0]} }, DefaultSinkhorn(),
+			{func(in []*graph.Node) Problem { return Problem{Cost: in[0], Mu: in[0]} }, transport.DefaultSinkhorn(),
 				"mu is"},
-			{func(in []*graph.Node) GraphProblem { return GraphProblem{Cost: in[0], Start: in[0]} }, DefaultSinkhorn(),
+			{func(in []*graph.Node) Problem { return Problem{Cost: in[0], Start: in[0]} }, transport.DefaultSinkhorn(),
 				"start is"},
-			{func(in []*graph.Node) GraphProblem { return GraphProblem{Cost: in[0], RhoMu: -1} }, DefaultSinkhorn(),
+			{func(in []*graph.Node) Problem { return Problem{Cost: in[0], RhoMu: -1} }, transport.DefaultSinkhorn(),
 				"rho_mu is -1"},
-			{func(in []*graph.Node) GraphProblem { return GraphProblem{Cost: in[0]} }, SinkhornConfig{},
+			{func(in []*graph.Node) Problem { return Problem{Cost: in[0]} }, transport.SinkhornConfig{},
 				"epsilon is 0"},
-			{func(in []*graph.Node) GraphProblem { return GraphProblem{Cost: in[0]} },
-				SinkhornConfig{Epsilon: 1, Sweeps: 1, OverRelaxation: Adaptive}, "only Solve adapts it"},
+			{func(in []*graph.Node) Problem { return Problem{Cost: in[0]} },
+				transport.SinkhornConfig{Epsilon: 1, Sweeps: 1, OverRelaxation: transport.Adaptive},
+				"only transport.Solve adapts it"},
 		} {
 			_, err := enginetest.Run(t, e, func(in []*graph.Node) []*graph.Node {
 				return []*graph.Node{c.build(in).Sinkhorn(c.cfg).Plan}
@@ -588,39 +614,52 @@ func tensor64(dtype dtypes.DType, values []float64, dims ...int) (*tensors.Tenso
 
 // With exact rows the plan does not depend on a constant in the cost, however large it is next to ρ of the columns.
 func TestRelaxedColumnsOfFarCosts(t *testing.T) {
-	near := uniformCost(48, 5, 4)
+	near := sinkhorntest.Cost(48, 5, 4)
 	far := mat.DenseCopyOf(near)
 	far.Apply(func(_, _ int, c float64) float64 { return c + 1000 }, near)
-	cfg := SinkhornConfig{Epsilon: 0.1, Sweeps: 3000, Tolerance: 1e-12, Domain: LogDomain}
-	want, err := Solve(Problem{Cost: near, RhoNu: 1}, cfg)
+	cfg := transport.SinkhornConfig{Epsilon: 0.1, Sweeps: 3000, Tolerance: 1e-12, Domain: transport.LogDomain}
+	want, err := transport.Solve(transport.Problem{Cost: near, RhoNu: 1}, cfg)
 	require.NoError(t, err)
 	require.NoError(t, want.Report.Err())
-	host, err := Solve(Problem{Cost: far, RhoNu: 1}, cfg)
+	host, err := transport.Solve(transport.Problem{Cost: far, RhoNu: 1}, cfg)
 	require.NoError(t, err)
 	require.NoError(t, host.Report.Err())
-	require.Less(t, maxDiff(want.Plan, host.Plan), 1e-9)
+	sinkhorntest.RequireClose(t, want.Plan.RawMatrix().Data, host.Plan.RawMatrix().Data, 1e-9)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for dtype, tol := range map[dtypes.DType]float64{dtypes.Float32: 3e-3, dtypes.Float64: 1e-9} {
 			out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
-				return []*graph.Node{GraphProblem{Cost: in[0], RhoNu: 1}.Sinkhorn(cfg).Plan}
+				return []*graph.Node{Problem{Cost: in[0], RhoNu: 1}.Sinkhorn(cfg).Plan}
 			}, stack(t, dtype, []int{5, 4}, far.RawMatrix().Data))
-			requireClose(t, want.Plan.RawMatrix().Data, out[0], tol, "%v", dtype)
+			sinkhorntest.RequireClose(t, want.Plan.RawMatrix().Data, out[0], tol, "%v", dtype)
 		}
 	})
 }
 
 // A tolerance of 0 asks for all sweeps, in either type.
 func TestNoToleranceIsAllSweeps(t *testing.T) {
-	cfg := SinkhornConfig{Epsilon: 1, Sweeps: 40}
+	cfg := transport.SinkhornConfig{Epsilon: 1, Sweeps: 40}
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.Float64} {
-			for _, cfg.Domain = range []Domain{KernelDomain, LogDomain} {
+			for _, cfg.Domain = range []transport.Domain{transport.KernelDomain, transport.LogDomain} {
 				out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
-					s := GraphProblem{Cost: in[0]}.Sinkhorn(cfg)
+					s := Problem{Cost: in[0]}.Sinkhorn(cfg)
 					return []*graph.Node{graph.ConvertDType(s.Sweeps, dtypes.Float64)}
-				}, stack(t, dtype, []int{9, 7}, uniformCost(49, 9, 7).RawMatrix().Data))
+				}, stack(t, dtype, []int{9, 7}, sinkhorntest.Cost(49, 9, 7).RawMatrix().Data))
 				require.Equal(t, 40.0, out[0][0], "%v %v", dtype, cfg.Domain)
 			}
 		}
+	})
+}
+
+// A marginal that is relaxed by an infinite ρ is exact.
+func TestInfiniteRhoIsExact(t *testing.T) {
+	cost := sinkhorntest.Cost(10, 5, 4)
+	want := tight(t, transport.Problem{Cost: cost}, 0.2).Plan.RawMatrix().Data
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
+			p := Problem{Cost: in[0], RhoMu: math.Inf(1), RhoNu: math.Inf(1)}
+			return []*graph.Node{p.Sinkhorn(transport.SinkhornConfig{Epsilon: 0.2, Sweeps: 200}).Plan}
+		}, stack(t, dtypes.Float64, []int{5, 4}, cost.RawMatrix().Data))
+		sinkhorntest.RequireClose(t, want, out[0], 1e-12)
 	})
 }

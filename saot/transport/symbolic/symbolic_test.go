@@ -1,4 +1,4 @@
-package transport
+package symbolic
 
 import (
 	"math"
@@ -9,8 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/saot-go/saot/internal/sinkhorn/sinkhorntest"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
+	"github.com/saot-go/saot/saot/transport"
 )
 
 // one returns the only output of one graph function.
@@ -22,15 +24,6 @@ func one(f func(in []*graph.Node) *graph.Node) func(in []*graph.Node) []*graph.N
 func rounded(x *mat.Dense) *mat.Dense {
 	x.Apply(func(_, _ int, v float64) float64 { return float64(float32(v)) }, x)
 	return x
-}
-
-// requireClose compares entry by entry; tol is absolute.
-func requireClose(t testing.TB, want, got []float64, tol float64, msg ...any) {
-	t.Helper()
-	require.Len(t, got, len(want))
-	for i := range want {
-		require.InDelta(t, want[i], got[i], tol, msg...)
-	}
 }
 
 // hostKL is KL(a‖b) by its definition.
@@ -47,16 +40,17 @@ func TestSinkhornAgainstHost(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for _, c := range []struct{ n, m int }{{1, 1}, {1, 4}, {6, 6}, {7, 5}, {40, 64}} {
 			for _, epsilon := range []float64{0.1, 0.2, 5} {
-				for _, domain := range []Domain{AutoDomain, KernelDomain, LogDomain} {
-					cost := rounded(uniformCost(uint64(c.n), c.n, c.m))
-					cfg := SinkhornConfig{Epsilon: epsilon, Sweeps: 10, Domain: domain, CostRange: 2}
+				for _, domain := range []transport.Domain{transport.AutoDomain, transport.KernelDomain,
+					transport.LogDomain} {
+					cost := rounded(sinkhorntest.Cost(uint64(c.n), c.n, c.m))
+					cfg := transport.SinkhornConfig{Epsilon: epsilon, Sweeps: 10, Domain: domain, CostRange: 2}
 					out := enginetest.Evaluate(t, e, func(in []*graph.Node) []*graph.Node {
 						plan, miss := Sinkhorn(in[0], cfg)
 						return []*graph.Node{plan, miss}
 					}, cost)
-					host, err := Solve(Problem{Cost: cost}, cfg)
+					host, err := transport.Solve(transport.Problem{Cost: cost}, cfg)
 					require.NoError(t, err)
-					requireClose(t, host.Plan.RawMatrix().Data, out[0], 2e-6/float64(c.n*c.m)*10)
+					sinkhorntest.RequireClose(t, host.Plan.RawMatrix().Data, out[0], 2e-6/float64(c.n*c.m)*10)
 					require.InDelta(t, host.Report.MarginalError, out[1][0], 5e-6,
 						"the marginal error of unconverged plans too")
 				}
@@ -68,16 +62,17 @@ func TestSinkhornAgainstHost(t *testing.T) {
 func TestGraphDomainIsChosenFromTheRange(t *testing.T) {
 	for _, c := range []struct {
 		epsilon, costRange float64
-		domain, want       Domain
+		domain, want       transport.Domain
 	}{
-		{0.2, 2, AutoDomain, KernelDomain},
-		{1.0 / 30, 2, AutoDomain, KernelDomain},
-		{0.03, 2, AutoDomain, LogDomain},
-		{0.2, 0, AutoDomain, LogDomain},
-		{0.001, 2, KernelDomain, KernelDomain},
-		{1, 2, LogDomain, LogDomain},
+		{0.2, 2, transport.AutoDomain, transport.KernelDomain},
+		{1.0 / 30, 2, transport.AutoDomain, transport.KernelDomain},
+		{0.03, 2, transport.AutoDomain, transport.LogDomain},
+		{0.2, 0, transport.AutoDomain, transport.LogDomain},
+		{0.001, 2, transport.KernelDomain, transport.KernelDomain},
+		{1, 2, transport.LogDomain, transport.LogDomain},
 	} {
-		got := SinkhornConfig{CostRange: c.costRange, Domain: c.domain}.graphDomain(c.epsilon, dtypes.Float32, false)
+		got := domainOf(transport.SinkhornConfig{CostRange: c.costRange, Domain: c.domain}, c.epsilon, dtypes.Float32,
+			false)
 		require.Equal(t, c.want, got, "%+v", c)
 	}
 }
@@ -87,15 +82,15 @@ func TestGraphDomainIsChosenFromTheRange(t *testing.T) {
 func TestAutoDomainAvoidsOverflow(t *testing.T) {
 	mass := func(of *graph.Node, x float32) *graph.Node { return graph.Const(of.Graph(), []float32{x}) }
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		cfg := SinkhornConfig{Epsilon: 0.2, Sweeps: 200, CostRange: 1}
+		cfg := transport.SinkhornConfig{Epsilon: 0.2, Sweeps: 200, CostRange: 1}
 		out := enginetest.Evaluate(t, e, func(in []*graph.Node) []*graph.Node {
-			s := GraphProblem{Cost: in[0], Mu: mass(in[0], 1), Nu: mass(in[0], 2), RhoMu: 100, RhoNu: 100}.Sinkhorn(cfg)
+			s := Problem{Cost: in[0], Mu: mass(in[0], 1), Nu: mass(in[0], 2), RhoMu: 100, RhoNu: 100}.Sinkhorn(cfg)
 			return []*graph.Node{s.Plan, s.MarginalError}
 		}, mat.NewDense(1, 1, nil))
 		require.InDelta(t, math.Pow(2, 100/200.2), out[0][0], 1e-4)
 		require.Less(t, out[1][0], 1e-4)
 
-		cfg = SinkhornConfig{Epsilon: 0.04, Sweeps: 50, CostRange: 2, Gradient: Unrolled}
+		cfg = transport.SinkhornConfig{Epsilon: 0.04, Sweeps: 50, CostRange: 2, Gradient: transport.Unrolled}
 		out = enginetest.Evaluate(t, e, func(in []*graph.Node) []*graph.Node {
 			plan, _ := Sinkhorn(in[0], cfg)
 			value := graph.ReduceAllSum(graph.Mul(plan, graph.IotaFull(plan.Graph(), plan.Shape())))
@@ -110,27 +105,27 @@ func TestAutoDomainAvoidsOverflow(t *testing.T) {
 
 func TestSinkhornIgnoresConstants(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		cost := rounded(uniformCost(4, 6, 5))
-		for _, domain := range []Domain{KernelDomain, LogDomain} {
-			cfg := DefaultSinkhorn()
+		cost := rounded(sinkhorntest.Cost(4, 6, 5))
+		for _, domain := range []transport.Domain{transport.KernelDomain, transport.LogDomain} {
+			cfg := transport.DefaultSinkhorn()
 			cfg.Domain = domain
 			out := enginetest.Evaluate(t, e, func(in []*graph.Node) []*graph.Node {
 				plan, _ := Sinkhorn(in[0], cfg)
 				shifted, _ := Sinkhorn(graph.AddScalar(in[0], 64), cfg)
 				return []*graph.Node{plan, shifted}
 			}, cost)
-			requireClose(t, out[0], out[1], 1e-5)
+			sinkhorntest.RequireClose(t, out[0], out[1], 1e-5)
 		}
 	})
 }
 
 func TestSinkhornAtTinyEpsilonIsFinite(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		cfg := SinkhornConfig{Epsilon: 0.002, Sweeps: 30, CostRange: 2}
+		cfg := transport.SinkhornConfig{Epsilon: 0.002, Sweeps: 30, CostRange: 2}
 		out := enginetest.Evaluate(t, e, one(func(in []*graph.Node) *graph.Node {
 			plan, _ := Sinkhorn(in[0], cfg)
 			return plan
-		}), uniformCost(5, 6, 6))
+		}), sinkhorntest.Cost(5, 6, 6))
 		mass := 0.0
 		for _, p := range out[0] {
 			mass += p
@@ -151,7 +146,7 @@ func TestCosineCost(t *testing.T) {
 			grads := graph.Gradient(graph.ReduceAllSum(graph.Mul(cost, weights)), in[0], in[1])
 			return []*graph.Node{cost, grads[0], grads[1]}
 		}, a, b)
-		requireClose(t, want, out[0], 1e-6)
+		sinkhorntest.RequireClose(t, want, out[0], 1e-6)
 		numeric := enginetest.Gradient(a.RawMatrix().Data, 1e-6, func() (sum float64) {
 			for i := range 3 {
 				for j := range 3 {
@@ -164,7 +159,7 @@ func TestCosineCost(t *testing.T) {
 			}
 			return sum
 		})
-		requireClose(t, numeric, out[1], 1e-4, "a zero row gets no gradient")
+		sinkhorntest.RequireClose(t, numeric, out[1], 1e-4, "a zero row gets no gradient")
 		for _, g := range out[2] {
 			require.False(t, math.IsNaN(g))
 		}
@@ -173,30 +168,30 @@ func TestCosineCost(t *testing.T) {
 
 func TestKLPlanLossGradient(t *testing.T) {
 	const n, m, epsilon = 5, 4, 0.2
-	cost := rounded(uniformCost(11, n, m))
-	target := rounded(mat.DenseCopyOf(tight(t, Problem{Cost: uniformCost(12, n, m)}, 0.1).Plan))
+	cost := rounded(sinkhorntest.Cost(11, n, m))
+	target := rounded(mat.DenseCopyOf(tight(t, transport.Problem{Cost: sinkhorntest.Cost(12, n, m)}, 0.1).Plan))
 	numeric := enginetest.Gradient(cost.RawMatrix().Data, 1e-4, func() float64 {
-		return hostKL(target, tight(t, Problem{Cost: cost}, epsilon).Plan)
+		return hostKL(target, tight(t, transport.Problem{Cost: cost}, epsilon).Plan)
 	})
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		out := enginetest.Evaluate(t, e, func(in []*graph.Node) []*graph.Node {
 			target, cost := in[0], in[1]
-			cfg := SinkhornConfig{Epsilon: epsilon, Sweeps: 60, CostRange: 2}
+			cfg := transport.SinkhornConfig{Epsilon: epsilon, Sweeps: 60, CostRange: 2}
 			plan, _ := Sinkhorn(cost, cfg)
 			exact := KLPlanLoss(target, plan, cost, epsilon)
 			outputs := []*graph.Node{exact, graph.Gradient(exact, cost)[0]}
-			for _, cfg.Domain = range []Domain{KernelDomain, LogDomain} {
-				cfg.Gradient = Unrolled
+			for _, cfg.Domain = range []transport.Domain{transport.KernelDomain, transport.LogDomain} {
+				cfg.Gradient = transport.Unrolled
 				unrolled, _ := Sinkhorn(cost, cfg)
 				loss := graph.ReduceAllSum(graph.Mul(target, graph.Log(graph.Div(target, unrolled))))
 				outputs = append(outputs, loss, graph.Gradient(loss, cost)[0])
 			}
 			return outputs
 		}, target, cost)
-		value := hostKL(target, tight(t, Problem{Cost: cost}, epsilon).Plan)
+		value := hostKL(target, tight(t, transport.Problem{Cost: cost}, epsilon).Plan)
 		for i := 0; i < len(out); i += 2 {
 			require.InDelta(t, value, out[i][0], 1e-5)
-			requireClose(t, numeric, out[i+1], 2e-5)
+			sinkhorntest.RequireClose(t, numeric, out[i+1], 2e-5)
 		}
 	})
 }
@@ -214,34 +209,34 @@ func TestKLPlanLossReachesOnlyTheCost(t *testing.T) {
 		}, target, mat.NewDense(2, 2, []float64{0.25, 0.25, 0.25, 0.25}), plan)
 		require.InDelta(t, math.Log(2), out[0][0], 1e-6) // KL of a permutation from the uniform plan, by hand
 		require.InDelta(t, 0, out[1][0], 1e-6)
-		requireClose(t, []float64{1, 1, 1, 1}, out[2], 0, "target")
-		requireClose(t, []float64{1, 1, 1, 1}, out[3], 0, "plan")
-		requireClose(t, []float64{0.5, -0.5, -0.5, 0.5}, out[4], 1e-6, "cost: (target − plan)/ε")
+		sinkhorntest.RequireClose(t, []float64{1, 1, 1, 1}, out[2], 0, "target")
+		sinkhorntest.RequireClose(t, []float64{1, 1, 1, 1}, out[3], 0, "plan")
+		sinkhorntest.RequireClose(t, []float64{0.5, -0.5, -0.5, 0.5}, out[4], 1e-6, "cost: (target − plan)/ε")
 	})
 }
 
 func TestFrobeniusPlanLossGradient(t *testing.T) {
 	const n, m, epsilon = 5, 4, 0.2
-	cost := rounded(uniformCost(13, n, m))
-	target := rounded(mat.DenseCopyOf(tight(t, Problem{Cost: uniformCost(14, n, m)}, 0.1).Plan))
+	cost := rounded(sinkhorntest.Cost(13, n, m))
+	target := rounded(mat.DenseCopyOf(tight(t, transport.Problem{Cost: sinkhorntest.Cost(14, n, m)}, 0.1).Plan))
 	loss := func() float64 {
 		var d mat.Dense
-		d.Sub(target, tight(t, Problem{Cost: cost}, epsilon).Plan)
+		d.Sub(target, tight(t, transport.Problem{Cost: cost}, epsilon).Plan)
 		norm := mat.Norm(&d, 2)
 		return n * m * norm * norm
 	}
 	value, numeric := loss(), enginetest.Gradient(cost.RawMatrix().Data, 1e-4, loss)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		for _, gradient := range []GradientMode{Implicit, Unrolled} {
-			for _, domain := range []Domain{KernelDomain, LogDomain} {
-				cfg := SinkhornConfig{Epsilon: epsilon, Sweeps: 60, Domain: domain, Gradient: gradient}
+		for _, gradient := range []transport.GradientMode{transport.Implicit, transport.Unrolled} {
+			for _, domain := range []transport.Domain{transport.KernelDomain, transport.LogDomain} {
+				cfg := transport.SinkhornConfig{Epsilon: epsilon, Sweeps: 60, Domain: domain, Gradient: gradient}
 				out := enginetest.Evaluate(t, e, func(in []*graph.Node) []*graph.Node {
 					plan, _ := Sinkhorn(in[1], cfg)
 					loss := FrobeniusPlanLoss(in[0], plan)
 					return []*graph.Node{loss, graph.Gradient(loss, in[1])[0]}
 				}, target, cost)
 				require.InDelta(t, value, out[0][0], 1e-5)
-				requireClose(t, numeric, out[1], 1e-4, gradient.String(), domain.String())
+				sinkhorntest.RequireClose(t, numeric, out[1], 1e-4, gradient.String(), domain.String())
 			}
 		}
 	})
@@ -250,11 +245,11 @@ func TestFrobeniusPlanLossGradient(t *testing.T) {
 func TestSinkhornStopsGradients(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		out := enginetest.Evaluate(t, e, one(func(in []*graph.Node) *graph.Node {
-			plan, miss := Sinkhorn(in[0], DefaultSinkhorn())
+			plan, miss := Sinkhorn(in[0], transport.DefaultSinkhorn())
 			loss := graph.Add(graph.Add(graph.ReduceAllSum(graph.Square(plan)), miss), graph.ReduceAllSum(in[0]))
 			return graph.Gradient(loss, in[0])[0]
-		}), uniformCost(15, 2, 2))
-		requireClose(t, []float64{1, 1, 1, 1}, out[0], 0)
+		}), sinkhorntest.Cost(15, 2, 2))
+		sinkhorntest.RequireClose(t, []float64{1, 1, 1, 1}, out[0], 0)
 	})
 }
 
@@ -280,28 +275,26 @@ func TestDiagnostics(t *testing.T) {
 }
 
 func TestGraphBadInput(t *testing.T) {
-	a, b := uniformCost(1, 3, 2), uniformCost(1, 3, 4)
+	a, b := sinkhorntest.Cost(1, 3, 2), sinkhorntest.Cost(1, 3, 4)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for want, build := range map[string]func(in []*graph.Node) *graph.Node{
 			"CosineCost wants": func(in []*graph.Node) *graph.Node { return CosineCost(in[0], in[1]) },
 			"Sinkhorn wants": func(in []*graph.Node) *graph.Node {
-				p, _ := Sinkhorn(graph.ReduceSum(in[0], 0), DefaultSinkhorn())
+				p, _ := Sinkhorn(graph.ReduceSum(in[0], 0), transport.DefaultSinkhorn())
 				return p
 			},
 			"epsilon is 0": func(in []*graph.Node) *graph.Node {
-				p,
-					_ := Sinkhorn(in[0], SinkhornConfig{Sweeps: 1})
+				p, _ := Sinkhorn(in[0], transport.SinkhornConfig{Sweeps: 1})
 				return p
 			},
 			"epsilon_unit is epsilon unit(9)": func(in []*graph.Node) *graph.Node {
-				d, _ := SinkhornDivergence(SquaredEuclidean, in[0], in[0], SinkhornConfig{Epsilon: 1, Sweeps: 1,
-					EpsilonUnit: 9})
+				d, _ := SinkhornDivergence(transport.SquaredEuclidean, in[0], in[0],
+					transport.SinkhornConfig{Epsilon: 1, Sweeps: 1, EpsilonUnit: 9})
 				return d
 			},
 			"KLPlanLoss wants": func(in []*graph.Node) *graph.Node { return KLPlanLoss(in[0], in[0], in[1], 1) },
 			"KLPlanLoss: epsilon": func(in []*graph.Node) *graph.Node {
-				return KLPlanLoss(in[0], in[0], in[0],
-					-1)
+				return KLPlanLoss(in[0], in[0], in[0], -1)
 			},
 			"FrobeniusPlanLoss wants": func(in []*graph.Node) *graph.Node { return FrobeniusPlanLoss(in[0], in[1]) },
 			"DiagonalMass wants":      func(in []*graph.Node) *graph.Node { return DiagonalMass(in[0]) },

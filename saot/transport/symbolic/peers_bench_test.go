@@ -1,4 +1,4 @@
-package transport
+package symbolic
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/transport"
 )
 
 // BenchmarkPeers is our side of bench/peers/peers.py, which sets SAOT_PEERS to a folder with cost-M.npy and
@@ -32,8 +33,8 @@ func BenchmarkPeers(b *testing.B) {
 			file := func(name string) string { return filepath.Join(folder, fmt.Sprintf("%s-%d.npy", name, m)) }
 			cost, target := readMatrix(b, file("cost"), m), readMatrix(b, file("target"), m)
 			var runs []func() time.Duration
-			for _, domain := range []Domain{KernelDomain, LogDomain} {
-				cfg := DefaultSinkhorn()
+			for _, domain := range []transport.Domain{transport.KernelDomain, transport.LogDomain} {
+				cfg := transport.DefaultSinkhorn()
 				cfg.Domain, cfg.Tolerance = domain, 0 // the peers do not stop early either
 				plan := compileFor(b, e, func(in []*graph.Node) []*graph.Node {
 					plan, marginalError := Sinkhorn(in[0], cfg)
@@ -44,7 +45,7 @@ func BenchmarkPeers(b *testing.B) {
 					loss := KLPlanLoss(in[1], plan, in[0], cfg.Epsilon)
 					return []*graph.Node{graph.Gradient(loss, in[0])[0], marginalError}
 				}, onEngine(cost, m), onEngine(target, m))
-				if domain == KernelDomain {
+				if domain == transport.KernelDomain {
 					writeMatrix(b, file("plan"), plan()[0])
 					writeMatrix(b, file("gradient"), gradient()[0])
 				}

@@ -1,4 +1,4 @@
-package transport
+package symbolic
 
 import (
 	"fmt"
@@ -13,13 +13,14 @@ import (
 
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
+	"github.com/saot-go/saot/saot/transport"
 )
 
 // gradientWay is a loss and how its gradient passes through the plan.
 type gradientWay struct {
 	name string
 	loss func(target, plan, cost *graph.Node, epsilon float64) *graph.Node
-	cfg  SinkhornConfig
+	cfg  transport.SinkhornConfig
 }
 
 // gradientWays returns them; the exact gradient of KL, which the others are compared with, comes first.
@@ -28,11 +29,11 @@ func gradientWays() []gradientWay {
 		return graph.Neg(graph.ReduceAllSum(graph.Mul(target, graph.Log(plan))))
 	}
 	frobenius := func(target, plan, _ *graph.Node, _ float64) *graph.Node { return FrobeniusPlanLoss(target, plan) }
-	kernel, log := SinkhornConfig{Domain: KernelDomain, Gradient: Unrolled}, SinkhornConfig{Domain: LogDomain,
-		Gradient: Unrolled}
-	implicit := SinkhornConfig{Domain: KernelDomain, Gradient: Implicit}
+	kernel := transport.SinkhornConfig{Domain: transport.KernelDomain, Gradient: transport.Unrolled}
+	log := transport.SinkhornConfig{Domain: transport.LogDomain, Gradient: transport.Unrolled}
+	implicit := transport.SinkhornConfig{Domain: transport.KernelDomain, Gradient: transport.Implicit}
 	return []gradientWay{
-		{"KL/exact", KLPlanLoss, SinkhornConfig{Domain: KernelDomain}},
+		{"KL/exact", KLPlanLoss, transport.SinkhornConfig{Domain: transport.KernelDomain}},
 		{"KL/implicit", kl, implicit},
 		{"KL/unrolled-kernel", kl, kernel},
 		{"KL/unrolled-log", kl, log},
@@ -63,9 +64,10 @@ func BenchmarkGradients(b *testing.B) {
 	for _, epsilon := range []float64{0.2, 0.05} {
 		b.Run(fmt.Sprintf("eps=%g", epsilon), func(b *testing.B) {
 			cost, target := rounded(cosineCosts(1, m, dim, 0)),
-				rounded(tight(b, Problem{Cost: cosineCosts(1, m, dim, 0.5)}, epsilon).Plan)
-			solution := tight(b, Problem{Cost: cost}, epsilon)
-			swept, err := Solve(Problem{Cost: cost}, SinkhornConfig{Epsilon: epsilon, Sweeps: 50})
+				rounded(tight(b, transport.Problem{Cost: cosineCosts(1, m, dim, 0.5)}, epsilon).Plan)
+			solution := tight(b, transport.Problem{Cost: cost}, epsilon)
+			swept, err := transport.Solve(transport.Problem{Cost: cost}, transport.SinkhornConfig{Epsilon: epsilon,
+				Sweeps: 50})
 			require.NoError(b, err)
 			references := map[string][]float64{}
 			for _, w := range gradientWays() {
@@ -91,7 +93,7 @@ func BenchmarkGradients(b *testing.B) {
 }
 
 // convergedGradient is that of the converged plan, on the host in float64.
-func convergedGradient(b *testing.B, w gradientWay, solution *Result, target *mat.Dense) []float64 {
+func convergedGradient(b *testing.B, w gradientWay, solution *transport.Result, target *mat.Dense) []float64 {
 	b.Helper()
 	var g mat.Dense
 	if w.name[:2] == "KL" {

@@ -1,0 +1,68 @@
+// Package sinkhorn has the rules that Sinkhorn's solvers share, on the host and in graphs: the bounds of the kernel
+// form, how ε is annealed, and what a relaxed marginal is. It imports the standard library alone.
+package sinkhorn
+
+import (
+	"fmt"
+	"math"
+)
+
+// ZeroNorm is the largest squared norm of a row that counts as zero: its reciprocal square root and the cube of that
+// still fit float32.
+const ZeroNorm = 1e-24
+
+// Bounds on range(C)/ε for the kernel form. A scaling factor spans up to e^(range/ε). The bounds keep products of two
+// of them within the exponent of the number format: e^60 ≈ 1e26 of 1e38 in float32, e^200 ≈ 1e87 of 1e308 in float64.
+const (
+	KernelBound32 = 60
+	KernelBound64 = 200
+)
+
+// Stage is one ε of an annealed solve.
+type Stage struct {
+	Epsilon float64
+	Last    bool
+}
+
+// Annealing returns the stages from a large ε to epsilon, the last. Both are in one unit.
+func Annealing(from, epsilon float64) (stages []Stage) {
+	const factor = 0.25
+	for e := from; e > epsilon*(1+1e-12); e *= factor {
+		stages = append(stages, Stage{Epsilon: e})
+	}
+	return append(stages, Stage{Epsilon: epsilon, Last: true})
+}
+
+// annealTolerance is the marginal error at which a stage hands over to the next.
+const annealTolerance = 1e-2
+
+// Limits returns how many of the sweeps left a stage may take, and its tolerance. A stage before the last makes only a
+// good start for the next, and leaves sweeps for it.
+func (s Stage) Limits(left int, tolerance float64) (int, float64) {
+	if s.Last {
+		return left, tolerance
+	}
+	return left / 2, max(tolerance, annealTolerance)
+}
+
+// CheckRho sets an infinite ρ to 0, which means an exact marginal too, and refuses a negative one.
+func CheckRho(rhoMu, rhoNu *float64) error {
+	for i, rho := range []*float64{rhoMu, rhoNu} {
+		if !(*rho >= 0) {
+			return fmt.Errorf("transport: %s is %v: it must be positive, or 0 for an exact marginal",
+				[]string{"rho_mu", "rho_nu"}[i], *rho)
+		}
+		if math.IsInf(*rho, 1) {
+			*rho = 0
+		}
+	}
+	return nil
+}
+
+// Unbounded is ρ, infinite for an exact marginal.
+func Unbounded(rho float64) float64 {
+	if rho == 0 {
+		return math.Inf(1)
+	}
+	return rho
+}
