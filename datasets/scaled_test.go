@@ -19,7 +19,7 @@ func TestScaledStatistics(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, ds.Synthetic)
 	checkAdjacency(t, &ds.Graph.Adjacency)
-	require.InEpsilon(t, 48000, ds.Graph.Adjacency.NumEdges(), 0.03, "Nodes·Degree/2 but for repeats")
+	require.InEpsilon(t, 48000, ds.Graph.Adjacency.NumEdges(), 0.03, "Nodes·Degree/2, less repeats")
 	same, largest := connections(ds)
 	require.InDelta(t, 0.7, same, 0.02)
 	require.Greater(t, largest, 60, "degrees spread far above their mean of 12")

@@ -314,7 +314,7 @@ func scaleAxes(p *plot.Plot, o CurveOptions, whole bool) {
 	p.Y.Tick.Marker = decadeTicks(low, high)
 }
 
-// pad leaves a share of an axis free at both ends, after it sets ends apart that are the same but for rounding.
+// pad leaves a share of an axis free at both ends, after it sets ends apart that are the same except for rounding.
 func pad(a *plot.Axis, share float64) {
 	size := max(math.Abs(a.Min), math.Abs(a.Max))
 	if a.Max-a.Min <= 1e-9*size {

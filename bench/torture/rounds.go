@@ -251,7 +251,7 @@ func (t *torturer) damage() error {
 	return t.finish(t.round)
 }
 
-// fullDisk is a run on a file system that is filled up but for some room, which is then made free.
+// fullDisk is a run on a file system that is nearly full and later has room again.
 func (t *torturer) fullDisk() error {
 	dir, filler := filepath.Join(t.disk, "run"), filepath.Join(t.disk, "filler")
 	defer func() { _ = os.RemoveAll(dir) }()

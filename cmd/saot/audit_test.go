@@ -160,7 +160,7 @@ func TestAuditRefuses(t *testing.T) {
 	require.Contains(t, stdout, "seed was 0 and is now 7")
 }
 
-// The flag may stand beside --resume, and is remembered where it does not.
+// The flag may stand next to --resume, and is remembered where it does not.
 func TestKeepModelBesideResume(t *testing.T) {
 	binary := build(t)
 	for _, c := range []struct{ start, resume []string }{

@@ -24,7 +24,7 @@ func TestDataList(t *testing.T) {
 	require.Regexp(t, `(?m)^synthetic +600 +8 +4 +generated `, stdout)
 }
 
-// The paper's figures stand beside the true ones.
+// The paper's figures stand next to the true ones.
 func TestDataInfo(t *testing.T) {
 	status, stdout, stderr := call(t, "data", "info", "cora-full", "--data", t.TempDir())
 	require.Zero(t, status, stderr)

@@ -52,7 +52,7 @@ func TestLaunchRefuses(t *testing.T) {
 			[]string{"--output"}},
 		{"no image", []string{"--launcher", "kubernetes", "--claim", "c", "--out", "/saot/s", "--output", "-"},
 			[]string{"image"}},
-		{"out beside the mount", append(kubernetes, "--out", "/saotx/s"), []string{"/saotx/s", "below /saot"}},
+		{"out next to the mount", append(kubernetes, "--out", "/saotx/s"), []string{"/saotx/s", "below /saot"}},
 		{"out is the mount of another path", append(kubernetes, "--claim", "c:/lab"), []string{"below /lab"}},
 		{"dataset of this machine", append(kubernetes, own),
 			[]string{"graphs/own.npz is of this machine", "below /saot"}},

@@ -83,7 +83,7 @@ func documents(t *testing.T) []string {
 }
 
 // Where a document has <!-- saot figures … --name NAME --out FOLDER -->, the command draws the picture that the next
-// line shows, but for rounding. With -update it draws it into the document's folder.
+// line shows, except for rounding. With -update it draws it into the document's folder.
 func TestPicturesOfDocuments(t *testing.T) {
 	t.Chdir("../..")
 	block := regexp.MustCompile(`<!-- saot (figures .* --name (\S+)) --out (\S+) -->\n!\[[^\]]*\]\(([^)]*)\)`)
@@ -150,7 +150,7 @@ func TestResultsAreShort(t *testing.T) {
 	require.Less(t, len(strings.Fields(string(text))), 2500)
 }
 
-// The paper's rows need no folder; beside a folder, they are those of its methods, in every format.
+// The paper's rows need no folder; with a folder, they are those of its methods, in every format.
 func TestTableFlags(t *testing.T) {
 	status, stdout, stderr := call(t, "table", "--paper")
 	require.Zero(t, status, stderr)

@@ -174,7 +174,7 @@ func (c *cluster) job(said string) (id string) {
 }
 
 // wait returns when no task of the job is left in the queue. What was queued again need not wait for Slurm's two
-// minutes, but for some seconds: till then nodes take the task for the one that was revoked.
+// minutes, except for some seconds: till then nodes take the task for the one that was revoked.
 func (c *cluster) wait(job string) {
 	requeued := map[string]time.Time{}
 	require.Eventually(c, func() bool {

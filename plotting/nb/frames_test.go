@@ -84,7 +84,7 @@ func TestFramesHTML(t *testing.T) {
 		require.NoError(t, err)
 		want, err := png.Decode(bytes.NewReader(data))
 		require.NoError(t, err)
-		// The layer over the shared picture is the figure, but for the low bits of more than 255 colors.
+		// The layer over the shared picture is the figure, except for the low bits of more than 255 colors.
 		got := image.NewRGBA(want.Bounds())
 		draw.Draw(got, got.Rect, picture(t, pictures[0]), image.Point{}, draw.Src)
 		width, height := float64(got.Rect.Dx()), float64(got.Rect.Dy())

@@ -33,7 +33,7 @@ type GAESettings struct {
 	Sampling             // half of a batch are the ends of drawn edges
 }
 
-// gaeDefaults follow the original (200 epochs), but for the widths and the learning rate: see docs/methods.md.
+// gaeDefaults follow the original (200 epochs), except for the widths and the learning rate: see docs/methods.md.
 func gaeDefaults(_ datasets.Recipe, p method.Preset) method.Settings {
 	s := &GAESettings{Hidden: 512, Out: 256, LearningRate: 0.001, Epochs: 200, DenseNodes: 5_000, Pairs: 8,
 		Sampling: newSampling(2048, 10)}

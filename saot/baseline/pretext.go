@@ -30,8 +30,8 @@ type PretextSettings struct {
 	Sampling
 }
 
-// pretextDefaults are the reference code's constants, with those for Cora on graphs of that family, but for the hidden
-// layer, which is as wide as SAOT's (reference: 16), and the batches (the reference takes whole graphs alone).
+// pretextDefaults are the reference code's constants, with those for Cora on graphs of that family. Exceptions are the
+// hidden layer, which is as wide as SAOT's (reference: 16), and the batches (the reference takes whole graphs alone).
 func pretextDefaults(recipe datasets.Recipe, epochs int, p method.Preset) PretextSettings {
 	s := PretextSettings{Hidden: 512, LearningRate: 0.01, L2: 5e-4, Epochs: epochs, Dropout: 0.5,
 		Sampling: newSampling(2048, 10)}
@@ -53,7 +53,7 @@ func ofCora(recipe datasets.Recipe) bool {
 // itself. A head predicts for each node what can be made of the graph without labels (the paper's multi-task objective
 // with one term alone; net.py of its code),
 //
-//	min_{W,Θ} L_ss( Ã·dropout(ReLU(Ã·X·W))·Θ , targets ),   Ã the propagation of the task, Â but for completion.
+//	min_{W,Θ} L_ss( Ã·dropout(ReLU(Ã·X·W))·Θ , targets ),   Ã the propagation of the task, Â except for completion.
 //
 // The embedding is what the head acts on: the hidden layer after its second propagation,
 //

@@ -30,8 +30,8 @@ type TACOSettings struct {
 	Sampling
 }
 
-// tacoDefaults are the reference's, but for the sampling, which is joint's: the reference takes whole graphs alone. By
-// default the hidden layer is as wide as those of the other classifiers, and the loss balanced as theirs is: the
+// tacoDefaults are the reference's, except for the sampling, which is joint's: the reference takes whole graphs alone.
+// By default the hidden layer is as wide as those of the other classifiers, and the loss balanced as theirs is: the
 // reference's 48 units are few for 70 classes, and a small task's train nodes are a hundredth of a plain mean.
 func tacoDefaults(_ datasets.Recipe, p method.Preset) method.Settings {
 	s := &TACOSettings{Hidden: 256, LearningRate: 0.01, Epochs: 50, Balanced: true, Buffer: 200, Reduction: 0.5,

@@ -52,8 +52,8 @@ type TRACESettings struct {
 	Replay   int `json:"replay" range:"[0,)" help:"tasks of spaced replay in a step, drawn at random; 0 is all of them"`
 }
 
-// traceDefaults follow the public code, but for the GAT's sampling (docs/methods.md). 64 proxies are several times what
-// clustering from K = 10 yields. CoraFull's GAT has 20 million weights: 8 GB hold eight encoders and a step that
+// traceDefaults follow the public code, except for the GAT's sampling (docs/methods.md). 64 proxies are several times
+// what clustering from K = 10 yields. CoraFull's GAT has 20 million weights: 8 GB hold eight encoders and a step that
 // replays two tasks.
 func traceDefaults(recipe datasets.Recipe, p method.Preset) method.Settings {
 	s := &TRACESettings{

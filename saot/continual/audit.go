@@ -37,7 +37,7 @@ type AuditReport struct {
 	Result      *Result
 	Exact       bool         // cells had to agree exactly, not to one scored node
 	Comparisons []Comparison // one for each setting and probe; none where no learner could be asked
-	Problems    []string     // what is wrong but for the cells that Comparisons name
+	Problems    []string     // what is wrong except for the cells that Comparisons name
 	Notes       []string     // what the audit could not do, or did with less rigor
 }
 

@@ -107,8 +107,8 @@ const (
 	convergedRows            = 2_500
 )
 
-// shapesOf returns the padded shapes of a probe, ascending but for those of single tasks, which come first. Of class-il
-// each is that of some number of tasks, chosen so that padding and compiling cost the least in all. The heads of
+// shapesOf returns the padded shapes of a probe: those of single tasks, then the others, ascending. Each shape of
+// class-il is that of some number of tasks, chosen so that padding and compiling cost the least in all. The heads of
 // task-il are fitted alone, so that no row pays for the columns of other heads, in shapes chosen alike. Where heads
 // have more than two classes, the paper probe has two shapes, half of the stream and the whole: such heads all take
 // thousands of epochs, and waste the least side by side.

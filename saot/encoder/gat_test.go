@@ -129,7 +129,7 @@ func (n *Neighborhood) drawn() (layers []lists) {
 	return layers
 }
 
-// smallGAT is a GAT of so many layers whose variables are all away from their initial values.
+// smallGAT is a GAT with the given number of layers, whose variables are all away from their initial values.
 func smallGAT(t testing.TB, e *engine.Engine, features, layers int, sizes ...Size) *Encoder {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(5, 5))

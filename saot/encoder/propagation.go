@@ -120,7 +120,7 @@ func (c Config) NewOperator(size Size, views ...*graph.Adjacency) (o Operator[*t
 	return o, nil
 }
 
-// near lists the nodes that are summed for each node: its neighbors, and, but for a GAT, itself.
+// near lists the nodes that are summed for each node: its neighbors, and, except for a GAT, itself.
 func (c Config) near(a *graph.Adjacency) lists {
 	if c.Kind == GAT {
 		return listsOf(a)

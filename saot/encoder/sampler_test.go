@@ -108,7 +108,7 @@ func TestAppendSomeIsUniform(t *testing.T) {
 }
 
 // The room of a sample holds the worst that can be drawn: graphs of hubs, on which every draw hits the same nodes, and
-// graphs of so many nodes that no node is hit twice.
+// graphs with enough nodes that no node is hit twice.
 func TestSampleRoomHolds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for _, nodes := range []int{40, 300, 5000} {

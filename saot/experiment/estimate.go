@@ -68,7 +68,7 @@ func (r *Run) alike() string {
 	return fmt.Sprint(r.Dataset, " ", r.Method, " ", r.Probes, " ", r.ProbeRows, " ", r.Cut())
 }
 
-// otherThanEpochs is the same for runs of a method that are alike and have the same settings but for the epochs.
+// otherThanEpochs is the same for runs of a method that are alike and have the same settings except for the epochs.
 func (r *Run) otherThanEpochs() string {
 	var b strings.Builder
 	for _, f := range fields.All(r.Of) {

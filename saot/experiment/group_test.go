@@ -270,7 +270,7 @@ func TestRefused(t *testing.T) {
 		{"probe_rows", func(r *continual.Result) { r.ProbeRows = 1000 }, []string{"1000", "0"}},
 	} {
 		t.Run(c.setting, func(t *testing.T) {
-			for _, method := range []string{"random", "saot"} { // beside another method, and another seed of the same
+			for _, method := range []string{"random", "saot"} { // next to another method, and another seed of the same
 				other := resultOf(method, 1, 70, -2)
 				c.change(other)
 				dir := save(t, resultOf("saot", 0, 80, -1), other)

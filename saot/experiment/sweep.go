@@ -59,7 +59,7 @@ type Sweep struct {
 	finished map[string]earlier // what FindSweep found, by probeless
 }
 
-// earlier is what finished runs of the same settings but for the probes have come to.
+// earlier is what finished runs of the same settings except for the probes have come to.
 type earlier struct {
 	folder string // of one of them
 	probes []continual.Probe

@@ -49,16 +49,18 @@ type Settings interface {
 	Validate() error
 }
 
-// Change gives a setting another value.
+// Change gives a setting another value: Path is the setting's name in files, such as "encoder.hidden", Value its new
+// value, and Line the line of the file that asks for it, 0 without one.
 type Change = fields.Change
 
-// Value is that of a Change, as text.
+// Value is the new value of a Change: Text of a scalar, or List, the Values of a list.
 type Value = fields.Value
 
-// Field is a setting as it stands.
+// Field is a setting as it stands: Path is its name in files, Help and Range are its tags, and Value is its
+// reflect.Value. Text returns the value as a Change writes it.
 type Field = fields.Field
 
-// Fault says why a change is not possible.
+// Fault is the error of a Change that is not possible: Change, and Err with the reason.
 type Fault = fields.Fault
 
 // Preset chooses among the defaults of a method.
@@ -66,7 +68,7 @@ type Preset int
 
 // The presets.
 const (
-	Default Preset = iota // what we recommend: Paper's, but for what docs/methods.md says otherwise
+	Default Preset = iota // what we recommend: Paper's, except for what docs/methods.md says otherwise
 	Paper                 // the constants of the method's paper or reference code
 	Fast                  // fewer steps: for a first look, not for a table
 )

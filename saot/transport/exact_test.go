@@ -160,7 +160,7 @@ func TestExactFlowCertificate(t *testing.T) {
 	}
 }
 
-// Masses of which parts of μ and ν agree but for rounding leave no dust in the plan.
+// Masses of which parts of μ and ν agree except for rounding leave no dust in the plan.
 func TestExactFlowLeavesNoDust(t *testing.T) {
 	for _, shape := range [][2]int{{6, 4}, {7, 14}, {35, 49}, {33, 55}} {
 		n, m := shape[0], shape[1]

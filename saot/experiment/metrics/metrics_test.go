@@ -69,7 +69,7 @@ func write(t *testing.T, dir string, events ...continual.Event) {
 
 func wholeRun() []continual.Event { return slices.Concat(script(0), script(1), script(2)) }
 
-// resumed is what a run tells that goes on after some tasks.
+// resumed is what a run tells that continues after some tasks.
 func resumed(done int, events ...continual.Event) []continual.Event {
 	return append([]continual.Event{continual.Resumed{Done: done, Tasks: tasks}}, events...)
 }

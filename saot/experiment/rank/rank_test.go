@@ -108,7 +108,7 @@ func TestRanksShareTies(t *testing.T) {
 	require.Empty(t, Of(nil))
 }
 
-// Differences that are equal but for the last bits are ties: p and effect are those of the decimals as written.
+// Differences that are equal except for the last bits are ties: p and effect are those of the decimals as written.
 func TestRoundingIsNoOrder(t *testing.T) {
 	a, b := []float64{60.3, 50.3, 40.3, 70.2, 30.3, 0.3}, []float64{60.2, 50.2, 40.2, 70.3, 30.2, 0.2}
 	w, err := NewWilcoxon(a, b)
