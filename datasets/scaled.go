@@ -24,7 +24,7 @@ type ScaledOptions struct {
 	Nodes     int     // enough for 5 in the smallest class
 	Seed      uint64  // default 0
 	Classes   int     // 1 to 65536; default 20, or fewer for at least 100 nodes per class
-	Degree    float64 // mean degree with repeated draws, in (0, half of the smallest class]; default 10, or the most
+	Degree    float64 // mean degree with repeats, in (0, half of the smallest class]; default 10, or the most
 	Imbalance float64 // size of the largest class over the smallest, in [1, 1e5]; default 10
 	Homophily float64 // share of draws within a class, in (0, 1], before repeats are dropped; default 0.8
 	Spread    float64 // standard deviation of the log of a node's attractiveness, in [0, 2]; default 0.8
