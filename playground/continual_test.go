@@ -120,8 +120,8 @@ func sameScores(t *testing.T, want, got []continual.Score) {
 }
 
 // same compares two recordings. On amd64, where Go fuses no products and sums, they are equal bit for bit, except for
-// the marginal errors of the plans between graphs: these are rounding, and gonum sums in another order. Elsewhere losses
-// agree to a thousandth.
+// the marginal errors of the plans between graphs: these are rounding, and gonum sums in another order. Elsewhere
+// losses agree to a thousandth.
 func same(t *testing.T, want, got *record.Recording) {
 	t.Helper()
 	require.Equal(t, want.Head, got.Head)
