@@ -167,7 +167,7 @@ func TestCosineCost(t *testing.T) {
 }
 
 func TestKLPlanLossGradient(t *testing.T) {
-	const n, m, epsilon = 5, 4, 0.2
+	const n, m, epsilon = 5, 4, 1
 	cost := rounded(sinkhorntest.Cost(11, n, m))
 	target := rounded(mat.DenseCopyOf(tight(t, transport.Problem{Cost: sinkhorntest.Cost(12, n, m)}, 0.1).Plan))
 	numeric := enginetest.Gradient(cost.RawMatrix().Data, 1e-4, func() float64 {
@@ -176,7 +176,7 @@ func TestKLPlanLossGradient(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		out := enginetest.Evaluate(t, e, func(in []*graph.Node) []*graph.Node {
 			target, cost := in[0], in[1]
-			cfg := transport.SinkhornConfig{Epsilon: epsilon, Sweeps: 60, CostRange: 2}
+			cfg := transport.SinkhornConfig{Epsilon: epsilon, Sweeps: 15, CostRange: 2}
 			plan, _ := Sinkhorn(cost, cfg)
 			exact := KLPlanLoss(target, plan, cost, epsilon)
 			outputs := []*graph.Node{exact, graph.Gradient(exact, cost)[0]}
@@ -216,7 +216,7 @@ func TestKLPlanLossReachesOnlyTheCost(t *testing.T) {
 }
 
 func TestFrobeniusPlanLossGradient(t *testing.T) {
-	const n, m, epsilon = 5, 4, 0.2
+	const n, m, epsilon = 5, 4, 1
 	cost := rounded(sinkhorntest.Cost(13, n, m))
 	target := rounded(mat.DenseCopyOf(tight(t, transport.Problem{Cost: sinkhorntest.Cost(14, n, m)}, 0.1).Plan))
 	loss := func() float64 {
@@ -229,7 +229,7 @@ func TestFrobeniusPlanLossGradient(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for _, gradient := range []transport.GradientMode{transport.Implicit, transport.Unrolled} {
 			for _, domain := range []transport.Domain{transport.KernelDomain, transport.LogDomain} {
-				cfg := transport.SinkhornConfig{Epsilon: epsilon, Sweeps: 60, Domain: domain, Gradient: gradient}
+				cfg := transport.SinkhornConfig{Epsilon: epsilon, Sweeps: 15, Domain: domain, Gradient: gradient}
 				out := enginetest.Evaluate(t, e, func(in []*graph.Node) []*graph.Node {
 					plan, _ := Sinkhorn(in[1], cfg)
 					loss := FrobeniusPlanLoss(in[0], plan)
