@@ -12,5 +12,5 @@
 // code: the terms and one training step are in step.go, what the host prepares for it, π_G among it, in prepare.go,
 // π_G's relations in relation.go, when a plan stops a run in plan.go, a task in learner.go, looks at the plans in
 // watch.go, the registered variants in definition.go. The loop over steps is package train's. It imports train,
-// encoder, transport, view, replay, method, continual, engine and datasets.
+// encoder, transport, transport/symbolic, view, replay, method, continual, engine and datasets.
 package saot

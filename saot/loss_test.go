@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/saot-go/saot/internal/numeric"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 	"github.com/saot-go/saot/saot/transport/symbolic"
@@ -56,7 +57,7 @@ func TestMatchingLoss(t *testing.T) {
 				}), target, cost)
 				requireClose(t, []float64{reference()}, got[0], 1e-4)
 				requireZero(t, got[1], "the target gets no gradient")
-				requireClose(t, enginetest.Gradient(cost.RawMatrix().Data, 1e-5, reference), got[2], 2e-3)
+				requireClose(t, numeric.Gradient(cost.RawMatrix().Data, 1e-5, reference), got[2], 2e-3)
 			})
 		}
 	})
@@ -86,14 +87,14 @@ func TestStructureLoss(t *testing.T) {
 				target, cost)
 			requireClose(t, []float64{reference()}, got[0], 1e-5)
 			requireZero(t, got[1], "the target gets no gradient")
-			requireClose(t, enginetest.Gradient(cost.RawMatrix().Data, 1e-5, reference), got[2], 1e-4)
+			requireClose(t, numeric.Gradient(cost.RawMatrix().Data, 1e-5, reference), got[2], 1e-4)
 
 			got = enginetest.Evaluate(t, e, withGradients(func(in []*Node) *Node {
 				return Config{Scaling: scaling,
 					Centered: true}.structureLoss(in[0], in[1])
 			}), target, cost)
 			requireClose(t, []float64{centered()}, got[0], 1e-5)
-			requireClose(t, enginetest.Gradient(cost.RawMatrix().Data, 1e-5, centered), got[2], 1e-4)
+			requireClose(t, numeric.Gradient(cost.RawMatrix().Data, 1e-5, centered), got[2], 1e-4)
 		}
 	})
 }
@@ -123,7 +124,7 @@ func TestPointDistillation(t *testing.T) {
 						in[1])
 				}), z, teacher)
 			requireClose(t, []float64{reference()}, got[0], 1e-5, kind)
-			requireClose(t, enginetest.Gradient(z.RawMatrix().Data, 1e-5, reference), got[1], 1e-4, kind)
+			requireClose(t, numeric.Gradient(z.RawMatrix().Data, 1e-5, reference), got[1], 1e-4, kind)
 			requireZero(t, got[2], "the teacher gets no gradient")
 		}
 	})
@@ -161,7 +162,7 @@ func TestTotalLoss(t *testing.T) {
 						requireClose(t, []float64{part}, got[7+i], 1e-4, i)
 					}
 					for i := range 2 {
-						want := enginetest.Gradient(x[i].RawMatrix().Data, 1e-5,
+						want := numeric.Gradient(x[i].RawMatrix().Data, 1e-5,
 							func() float64 { return totalOf(c, x, beta).total })
 						requireClose(t, want, got[1+i], 2e-3, i)
 					}

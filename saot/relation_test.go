@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/numeric"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 	"github.com/saot-go/saot/saot/transport"
@@ -206,7 +207,7 @@ func TestGradientFigures(t *testing.T) {
 	}
 	var gradients [3][]float64
 	for i := range gradients {
-		gradients[i] = enginetest.Gradient(z.RawMatrix().Data, 1e-5, func() float64 { return terms(z)[i] })
+		gradients[i] = numeric.Gradient(z.RawMatrix().Data, 1e-5, func() float64 { return terms(z)[i] })
 	}
 	dot := func(a, b []float64) (sum float64) {
 		for k := range a {

@@ -12,7 +12,7 @@ the libraries take turns:
   plan + gradient  the plan and the gradient in the cost of KL(T || plan), for a given plan T; the loss itself is not asked for
 
 OTT-JAX is compiled with jit. Its gradients are taken by jax.grad through the plan, by implicit differentiation (its default)
-and through the unrolled sweeps, and, last, through reg_ot_cost: KL is <C, T>/eps - OT(C)/eps but for a constant, and OT has a
+and through the unrolled sweeps, and, last, through reg_ot_cost: KL is <C, T>/eps - OT(C)/eps up to a constant, and OT has a
 gradient in closed form; this is what KLPlanLoss does here, written by hand. POT has gradients with PyTorch only: where it can
 be imported, and on its GPU if it has one. Ours are `go test -bench Peers ./saot/transport/symbolic` on the best engine present;
 GOMLX_BACKEND chooses another.

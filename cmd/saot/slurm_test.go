@@ -173,8 +173,8 @@ func (c *cluster) job(said string) (id string) {
 	return strings.TrimSuffix(id, ":")
 }
 
-// wait returns when no task of the job is left in the queue. What was queued again need not wait for Slurm's two
-// minutes, except for some seconds: till then nodes take the task for the one that was revoked.
+// wait returns when no task of the job is left in the queue. A task that was queued again waits some seconds, not
+// Slurm's two minutes: until then nodes take it for the one that was revoked.
 func (c *cluster) wait(job string) {
 	requeued := map[string]time.Time{}
 	require.Eventually(c, func() bool {

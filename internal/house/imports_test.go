@@ -72,6 +72,14 @@ func allowed() map[string][]string {
 // backends are the modules that compute. Package engine alone knows them.
 var backends = []string{"github.com/gomlx/go-xla", "github.com/gomlx/compute/gobackend"}
 
+// A page loads package transport: GoMLX would make it ten times as large.
+func TestTransportDoesWithoutGoMLX(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", module+"saot/transport").Output()
+	require.NoError(t, err)
+	require.Contains(t, string(out), module+"datasets/graph", "go list found the dependencies")
+	require.NotContains(t, string(out), "gomlx")
+}
+
 type listed struct {
 	ImportPath string
 	Imports    []string

@@ -1,5 +1,6 @@
-// Package sinkhorn has the rules that Sinkhorn's solvers share, on the host and in graphs: the bounds of the kernel
-// form, how ε is annealed, and what a relaxed marginal is. It imports the standard library alone.
+// Package sinkhorn has the rules that costs and Sinkhorn's solvers share, on the host and in graphs: what a zero row
+// is, the bound of the kernel form, how ε is annealed, and what a relaxed marginal is. It imports the standard library
+// alone.
 package sinkhorn
 
 import (
@@ -11,12 +12,9 @@ import (
 // still fit float32.
 const ZeroNorm = 1e-24
 
-// Bounds on range(C)/ε for the kernel form. A scaling factor spans up to e^(range/ε). The bounds keep products of two
-// of them within the exponent of the number format: e^60 ≈ 1e26 of 1e38 in float32, e^200 ≈ 1e87 of 1e308 in float64.
-const (
-	KernelBound32 = 60
-	KernelBound64 = 200
-)
+// KernelBound is the bound on range(C)/ε for the kernel form in float64. A scaling factor spans up to e^(range/ε). The
+// bound keeps products of two of them within the exponent of the number format: e^200 ≈ 1e87 of 1e308.
+const KernelBound = 200
 
 // Stage is one ε of an annealed solve.
 type Stage struct {
@@ -45,18 +43,15 @@ func (s Stage) Limits(left int, tolerance float64) (int, float64) {
 	return left / 2, max(tolerance, annealTolerance)
 }
 
-// CheckRho sets an infinite ρ to 0, which means an exact marginal too, and refuses a negative one.
-func CheckRho(rhoMu, rhoNu *float64) error {
-	for i, rho := range []*float64{rhoMu, rhoNu} {
-		if !(*rho >= 0) {
-			return fmt.Errorf("transport: %s is %v: it must be positive, or 0 for an exact marginal",
-				[]string{"rho_mu", "rho_nu"}[i], *rho)
-		}
-		if math.IsInf(*rho, 1) {
-			*rho = 0
-		}
+// Rho returns ρ, 0 instead of an infinite one: both mean an exact marginal. It refuses a negative ρ by its name.
+func Rho(name string, rho float64) (float64, error) {
+	if !(rho >= 0) {
+		return 0, fmt.Errorf("%s is %v: it must be positive, or 0 for an exact marginal", name, rho)
 	}
-	return nil
+	if math.IsInf(rho, 1) {
+		return 0, nil
+	}
+	return rho, nil
 }
 
 // Unbounded is ρ, infinite for an exact marginal.

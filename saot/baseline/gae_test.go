@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/numeric"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
@@ -97,7 +98,7 @@ func requireGradients[T, N any](t *testing.T, net *encoder.Net, loss func(in N) 
 	require.NoError(t, err)
 	require.InDelta(t, reference(), float64(tensors.ToScalar[float32](out[0])), 1e-5)
 	for i, name := range net.Names() {
-		got, want := tensors.MustCopyFlatData[float32](out[i+1]), enginetest.Gradient(p[name], 1e-5, reference)
+		got, want := tensors.MustCopyFlatData[float32](out[i+1]), numeric.Gradient(p[name], 1e-5, reference)
 		require.Len(t, got, len(want))
 		for k := range got {
 			require.InDelta(t, want[k], float64(got[k]), 2e-5, "%s[%d]", name, k)

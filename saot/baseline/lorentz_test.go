@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/numeric"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
@@ -192,7 +193,7 @@ func TestCurvatureLimitIsEuclidean(t *testing.T) {
 // requireGradient holds a gradient in x against f's central differences. f reads x.
 func requireGradient(t *testing.T, x *mat.Dense, f func() float64, got *mat.Dense, msg ...any) {
 	rows, cols := x.Dims()
-	want := mat.NewDense(rows, cols, enginetest.Gradient(x.RawMatrix().Data, 1e-4, f))
+	want := mat.NewDense(rows, cols, numeric.Gradient(x.RawMatrix().Data, 1e-4, f))
 	scale := mat.Max(want) - mat.Min(want) + math.Abs(want.At(0, 0))
 	require.True(t, mat.EqualApprox(want, got, 2e-3*scale),
 		append(msg, fmt.Sprint(mat.Formatted(want), "\n", mat.Formatted(got)))...)

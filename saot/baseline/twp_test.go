@@ -11,6 +11,7 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/numeric"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
@@ -201,7 +202,7 @@ func TestTWPImportanceAgainstDifferences(t *testing.T) {
 				got, err := c.importance(t.Context(), in, taught, term.l, term.t)
 				require.NoError(t, err)
 				for _, name := range c.Names() {
-					want := enginetest.Gradient(reference.weights[name], 1e-5, term.f)
+					want := numeric.Gradient(reference.weights[name], 1e-5, term.f)
 					scale := 0.0
 					for _, v := range want {
 						scale = max(scale, math.Abs(v))

@@ -159,8 +159,8 @@ func TestUnitRowsOfThreeTasksAgainstAllRows(t *testing.T) {
 	}
 }
 
-// A width below the number of features keeps the leading axes. Here these hold all but a ten-thousandth of the rows, so
-// next to nothing is lost between tasks.
+// A width below the number of features keeps the leading axes. Here these hold each row up to a ten-thousandth of
+// its length, so next to nothing is lost between tasks.
 func TestHellingerKeepsTheLeadingAxes(t *testing.T) {
 	first, second := randomGraph(t, 40, 60), randomGraph(t, 30, 60)
 	for k, g := range []*graph.Graph{first, second} {

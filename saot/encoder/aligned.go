@@ -49,8 +49,8 @@ func (p Propagation) only(z *Node) *Node {
 }
 
 // Align makes an operator of views of the batch's graph, as NewOperator laid it out, one whose last layer has the rows
-// of only some nodes, [V·M] of V views. Steps that align as many nodes of graphs of one shape have one shape, but for
-// rare draws.
+// of only some nodes, [V·M] of V views. Except for rare draws, steps that align as many nodes of graphs of one shape
+// have one shape.
 func (b *Batch) Align(c Config, op *Operator[*tensors.Tensor], points []int32, views ...*graph.Adjacency) {
 	nodes := make([]int32, 0, len(views)*len(points))
 	for i := range views {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/numeric"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
@@ -86,7 +87,7 @@ func TestAttendAgainstFloat64(t *testing.T) {
 				}
 				for i := range x {
 					if n < 100 {
-						requireClose(t, enginetest.Gradient(x[i], 1e-5, square), got[1+i], 1e-4, "input %d", i)
+						requireClose(t, numeric.Gradient(x[i], 1e-5, square), got[1+i], 1e-4, "input %d", i)
 					}
 				}
 			})

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/numeric"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
@@ -191,7 +192,7 @@ func requireGradients(t *testing.T, enc *Encoder, ref *gatReference, layers []li
 	}
 	require.InDelta(t, value(), got[0][0], 1e-3)
 	for i, name := range enc.trained() {
-		requireClose(t, enginetest.Gradient(ref.variables[name], 1e-5, value), got[1+i], 3e-4, name)
+		requireClose(t, numeric.Gradient(ref.variables[name], 1e-5, value), got[1+i], 3e-4, name)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/numeric"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
@@ -197,7 +198,7 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		}
 		for i, values := range [][]float64{ref.w1.RawMatrix().Data, ref.w2.RawMatrix().Data, ref.gamma, ref.beta,
 			ref.slope, ref.bias} {
-			want := enginetest.Gradient(values, 1e-5, loss)
+			want := numeric.Gradient(values, 1e-5, loss)
 			requireClose(t, want, got[i], 2e-4, names[i])
 		}
 	})

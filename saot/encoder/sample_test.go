@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/numeric"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
@@ -115,7 +116,7 @@ func TestSampleAgainstDenseFloat64(t *testing.T) {
 			return sum
 		}
 		for i, w := range []*mat.Dense{ref.w1, ref.w2} {
-			requireClose(t, enginetest.Gradient(w.RawMatrix().Data, 1e-5, value), got[1+i], 2e-4, names[i])
+			requireClose(t, numeric.Gradient(w.RawMatrix().Data, 1e-5, value), got[1+i], 2e-4, names[i])
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/saot-go/saot/saot/method"
 )
 
-// What is chosen on some data is run on the same data: the spec of a choice has all that is not the default, but for
+// What is chosen on some data is run on the same data: the spec of a choice has all that is not the default, except for
 // the share of the tasks.
 func TestChoicesKeepConditions(t *testing.T) {
 	s, err := DefaultSettings("uai", "saot", method.Default)

@@ -53,7 +53,7 @@ type Settings interface {
 // value, and Line the line of the file that asks for it, 0 without one.
 type Change = fields.Change
 
-// Value is the new value of a Change: Text of a scalar, or List, the Values of a list.
+// Value is the new value of a Change: Text for a scalar, List for a list.
 type Value = fields.Value
 
 // Field is a setting as it stands: Path is its name in files, Help and Range are its tags, and Value is its
@@ -68,7 +68,7 @@ type Preset int
 
 // The presets.
 const (
-	Default Preset = iota // what we recommend: Paper's, except for what docs/methods.md says otherwise
+	Default Preset = iota // what we recommend: Paper's, except where docs/methods.md says otherwise
 	Paper                 // the constants of the method's paper or reference code
 	Fast                  // fewer steps: for a first look, not for a table
 )

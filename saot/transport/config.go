@@ -73,7 +73,7 @@ func (m *GradientMode) UnmarshalText(text []byte) error { return gradientModeNam
 // ones.
 const Adaptive = -1
 
-// SinkhornConfig sets how an entropic optimal-transport problem is regularized and solved, on the host, on an engine
+// SinkhornConfig sets how an entropic optimal-transport problem is regularized and solved, on the host
 // and in a graph.
 type SinkhornConfig struct {
 	// Epsilon is the weight of the entropy, in EpsilonUnit. Default 0.2, for cosine costs.

@@ -1,7 +1,7 @@
-// Package transport is optimal transport for graph learning: entropic plans between point clouds, (fused) Gromov plans
-// between attributed graphs, exact plans, divergences, and gradients that cost nothing extra, on the host in float64.
-// Package symbolic has the plans, divergences and losses as nodes of GoMLX graphs, for training. Package plain has the
-// algorithms on a page. It imports datasets/graph and gonum.
+// Package transport is optimal transport for graph learning, on the host in float64: entropic plans between point
+// clouds, (fused) Gromov plans between attributed graphs, exact plans, divergences, and gradients that cost nothing
+// extra. Package symbolic has the plans, divergences and losses as nodes of GoMLX graphs, for training. Package plain
+// has the algorithms on a page. This package imports datasets/graph and gonum.
 //
 // # The problems
 //
@@ -56,9 +56,9 @@
 // # Why it may not converge, and what to do
 //
 // Sweeps contract at a rate that nears 1 as range(C)/ε grows: 512 points in three dimensions, cosine cost and 50 sweeps
-// leave a marginal error of 5e-4 at ε = 0.05 and 4e-11 at 0.2 (go test -bench Gradients). The marginal error, returned
-// with every plan, says how far it is. Report.Trace says how it got there. While it is large, the gradients above are
-// off by about that error over ε, and the columns of the plan carry wrong mass.
+// leave a marginal error of 5e-4 at ε = 0.05 and 4e-11 at 0.2 (go test -bench Gradients ./saot/transport/symbolic). The
+// marginal error, returned with every plan, says how far it is. Report.Trace says how it got there. While it is large,
+// the gradients above are off by about that error over ε, and the columns of the plan carry wrong mass.
 //
 //   - Raise ε, or bring the cost to a smaller range. EpsilonUnit MeanCost makes ε independent of the unit of the cost.
 //     Plans at very small ε are nearly permutations anyway: Exact finds those up to some thousand points.

@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/saot-go/saot/internal/numeric"
 	"github.com/saot-go/saot/internal/sinkhorn/sinkhorntest"
-	"github.com/saot-go/saot/saot/engine/enginetest"
 	"github.com/saot-go/saot/saot/transport/plain"
 )
 
@@ -323,10 +323,10 @@ func TestEnvelope(t *testing.T) {
 	mu := []float64{.3, .25, .2, .25}
 	p := Problem{Cost: sinkhorntest.Cost(11, 4, 3), Mu: mu}
 	res := tight(t, p, 0.3)
-	numeric := enginetest.Gradient(p.Cost.RawMatrix().Data, 1e-4, func() float64 {
+	differences := numeric.Gradient(p.Cost.RawMatrix().Data, 1e-4, func() float64 {
 		return tight(t, p, 0.3).Value.Primal()
 	})
-	sinkhorntest.RequireClose(t, numeric, res.Plan.RawMatrix().Data, 1e-8)
+	sinkhorntest.RequireClose(t, differences, res.Plan.RawMatrix().Data, 1e-8)
 	at := func(h float64) float64 {
 		moved := []float64{.3 + h, .25, .2 - h, .25}
 		return tight(t, Problem{Cost: p.Cost, Mu: moved}, 0.3).Value.Primal()
@@ -359,10 +359,10 @@ func TestImplicitGradient(t *testing.T) {
 		gradient.Apply(func(i, j int, x float64) float64 { return w.At(i, j) * 20 * math.Cos(20*x) }, res.Plan)
 		got, err := res.ImplicitGradient(gradient)
 		require.NoError(t, err, name)
-		numeric := enginetest.Gradient(p.Cost.RawMatrix().Data, 1e-4, func() float64 {
+		differences := numeric.Gradient(p.Cost.RawMatrix().Data, 1e-4, func() float64 {
 			return loss(tight(t, p, 0.2).Plan)
 		})
-		sinkhorntest.RequireClose(t, numeric, got.RawMatrix().Data, 2e-6, name)
+		sinkhorntest.RequireClose(t, differences, got.RawMatrix().Data, 2e-6, name)
 
 		adjoint := newAdjoint(res, gradient)
 		y, err := adjoint.iterate()

@@ -53,7 +53,7 @@ func (s *sweeper) solve(plan, cost, prior *mat.Dense, at SinkhornConfig, report 
 	} else {
 		s.low = low / at.Epsilon
 	}
-	report.Domain = at.Domain.resolve(high-low <= sinkhorn.KernelBound64*at.Epsilon)
+	report.Domain = at.Domain.resolve(high-low <= sinkhorn.KernelBound*at.Epsilon)
 	sums := s.logSums
 	s.fillScores(plan, cost, prior, at.Epsilon)
 	if report.Domain == KernelDomain {

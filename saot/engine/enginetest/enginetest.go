@@ -3,14 +3,12 @@ package enginetest
 
 import (
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-	"gonum.org/v1/gonum/diff/fd"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/saot/engine"
@@ -101,15 +99,4 @@ func Tensor(x *mat.Dense) *tensors.Tensor {
 		flat[i] = float32(v)
 	}
 	return tensors.FromFlatDataAndDimensions(flat, rows, cols)
-}
-
-// Gradient returns the gradient of f at x by (f(x+h) − f(x−h)) / 2h. f reads x, which is moved and put back.
-func Gradient(x []float64, h float64, f func() float64) []float64 {
-	at := slices.Clone(x)
-	defer copy(x, at)
-	moved := func(to []float64) float64 {
-		copy(x, to)
-		return f()
-	}
-	return fd.Gradient(nil, moved, at, &fd.Settings{Formula: fd.Central, Step: h})
 }

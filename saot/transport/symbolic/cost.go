@@ -8,8 +8,8 @@ import (
 	"github.com/saot-go/saot/saot/transport"
 )
 
-// Cost returns the cost matrix between the rows of x and y: CosineCost, SquaredEuclideanCost or
-// EuclideanCost by kind. It panics for an unknown kind.
+// Cost returns the cost matrix between the rows of x and y: CosineCost, SquaredEuclideanCost or EuclideanCost by kind.
+// It panics for an unknown kind.
 func Cost(kind transport.CostKind, x, y *graph.Node) *graph.Node {
 	switch kind {
 	case transport.Cosine:

@@ -1,13 +1,13 @@
 // Package symbolic is entropic optimal transport in GoMLX graphs: its functions take and return nodes, and gradients
 // flow through them. Package transport has the problems, the settings (SinkhornConfig) and the same on the host; its
-// documentation says which gradient to choose and what to do when sweeps do not converge. It imports transport and
-// GoMLX.
+// documentation says which gradient to choose and what to do when sweeps do not converge. This package imports
+// transport and GoMLX.
 //
 //	here                              package transport, on the host
 //	Cost                              Cost
 //	Sinkhorn, Problem.Sinkhorn        Solve
 //	SinkhornDivergence                SinkhornDivergence
-//	Value                             Result.Value
+//	Value, of exact marginals         Result.Value.Primal
 //	Barycentric                       Result.Barycentric
 //	KLPlanLoss, of a cost's plan      PlanKL
 //	FrobeniusPlanLoss, nm·‖a − b‖²_F  PlanFrobenius, ‖a − b‖_F

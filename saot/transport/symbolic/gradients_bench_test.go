@@ -25,7 +25,7 @@ type gradientWay struct {
 
 // gradientWays returns them; the exact gradient of KL, which the others are compared with, comes first.
 func gradientWays() []gradientWay {
-	kl := func(target, plan, _ *graph.Node, _ float64) *graph.Node { // but for a constant
+	kl := func(target, plan, _ *graph.Node, _ float64) *graph.Node { // up to a constant
 		return graph.Neg(graph.ReduceAllSum(graph.Mul(target, graph.Log(plan))))
 	}
 	frobenius := func(target, plan, _ *graph.Node, _ float64) *graph.Node { return FrobeniusPlanLoss(target, plan) }

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/saot-go/saot/internal/numeric"
 	"github.com/saot-go/saot/internal/sinkhorn/sinkhorntest"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
@@ -85,7 +86,7 @@ func raw(ps []transport.Problem) (flat [][]float64) {
 
 // A batch with marginals, exact and relaxed, in both domains, both types and both units of ε, is what the host makes of
 // its problems one by one. Without mass, plan entries are 0, however far the marginal is relaxed.
-func TestGraphBatchAgainstHost(t *testing.T) {
+func TestBatchAgainstHost(t *testing.T) {
 	problems, mu, nu := batchOfThree()
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.Float64} {
@@ -132,7 +133,7 @@ func TestGraphBatchAgainstHost(t *testing.T) {
 
 // Implicit and unrolled gradients of a function of a batch of plans, against the host's implicit gradient, which is
 // held to central differences elsewhere.
-func TestGraphGradientsAgainstHost(t *testing.T) {
+func TestGradientsAgainstHost(t *testing.T) {
 	problems, mu, nu := batchOfThree()
 	w := sinkhorntest.Cost(40, 15, 4)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
@@ -212,7 +213,7 @@ func TestUnrolledGradients(t *testing.T) {
 					stack(t, dtypes.Float64, []int{5, 4}, w.RawMatrix().Data))
 				require.InDelta(t, loss(), out[0][0], 1e-11, "%+v", cfg)
 				for i, x := range [][]float64{p.Cost.RawMatrix().Data, p.Mu, p.Nu, p.Start} {
-					sinkhorntest.RequireClose(t, enginetest.Gradient(x, 1e-5, loss), out[1+i], 1e-6,
+					sinkhorntest.RequireClose(t, numeric.Gradient(x, 1e-5, loss), out[1+i], 1e-6,
 						"%+v, input %d", cfg, i)
 				}
 			}
@@ -251,8 +252,8 @@ func TestValueAndDivergence(t *testing.T) {
 					return d
 				}
 				require.InDelta(t, divergence(), out[0][0], 1e-8, "%v %v", kind, unit)
-				ofX := enginetest.Gradient(x.RawMatrix().Data, 1e-4, divergence)
-				ofY := enginetest.Gradient(y.RawMatrix().Data, 1e-4, divergence)
+				ofX := numeric.Gradient(x.RawMatrix().Data, 1e-4, divergence)
+				ofY := numeric.Gradient(y.RawMatrix().Data, 1e-4, divergence)
 				require.Less(t, out[1][0], 1e-8)
 				sinkhorntest.RequireClose(t, ofX, out[2], 1e-6, "%v %v", kind, unit)
 				sinkhorntest.RequireClose(t, ofY, out[3], 1e-6, "%v %v", kind, unit)
@@ -321,7 +322,7 @@ func TestDivergenceOfFarClouds(t *testing.T) {
 	})
 }
 
-func TestGraphCostsAgainstHost(t *testing.T) {
+func TestCostsAgainstHost(t *testing.T) {
 	x, y := sinkhorntest.Points(44, 6, 3), sinkhorntest.Points(45, 6, 3) // two of three points, or one of six
 	x.SetRow(0, []float64{0, 0, 0})
 	y.SetRow(1, x.RawRowView(1))
@@ -351,7 +352,7 @@ func TestGraphCostsAgainstHost(t *testing.T) {
 	})
 }
 
-func TestGraphBarycentric(t *testing.T) {
+func TestBarycentric(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		out := enginetest.Evaluate(t, e, one(func(in []*graph.Node) *graph.Node { return Barycentric(in[0], in[1]) }),
 			mat.NewDense(3, 2, []float64{.25, .25, 0, .5, 0, 0}), mat.NewDense(2, 2, []float64{0, 4, 8, 0}))
@@ -360,7 +361,7 @@ func TestGraphBarycentric(t *testing.T) {
 }
 
 // Gradients to the plan and to y are those of central differences. A row without mass has none, and none that is NaN.
-func TestGraphBarycentricGradients(t *testing.T) {
+func TestBarycentricGradients(t *testing.T) {
 	plan, y := mat.NewDense(3, 2, []float64{.2, .3, .1, .4, 0, 0}), sinkhorntest.Points(50, 2, 3)
 	w := sinkhorntest.Cost(51, 3, 3)
 	loss := func() (sum float64) {
@@ -373,8 +374,8 @@ func TestGraphBarycentricGradients(t *testing.T) {
 		}
 		return sum
 	}
-	ofPlan := enginetest.Gradient(plan.RawMatrix().Data, 1e-5, loss)
-	ofY := enginetest.Gradient(y.RawMatrix().Data, 1e-5, loss)
+	ofPlan := numeric.Gradient(plan.RawMatrix().Data, 1e-5, loss)
+	ofY := numeric.Gradient(y.RawMatrix().Data, 1e-5, loss)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
 			l := graph.ReduceAllSum(graph.Mul(in[2], graph.Square(Barycentric(in[0], in[1]))))
@@ -421,7 +422,7 @@ func TestFloat32Extremes(t *testing.T) {
 
 // A graph stops at the tolerance, with the plans that the host finds: over-relaxed, annealed, relaxed, in both domains
 // and both types.
-func TestGraphToTolerance(t *testing.T) {
+func TestToTolerance(t *testing.T) {
 	problems, mu, nu := batchOfThree()
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.Float64} {
@@ -463,7 +464,7 @@ func TestGraphToTolerance(t *testing.T) {
 }
 
 // Over-relaxed sweeps that stop early stop on a plain one: the rows are exact, and the columns within the tolerance.
-func TestGraphOverRelaxedRowsAreExact(t *testing.T) {
+func TestOverRelaxedRowsAreExact(t *testing.T) {
 	problems, mu, nu := batchOfThree()
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		cost := stack(t, dtypes.Float64, []int{3, 5, 4}, raw(problems)...)
@@ -485,7 +486,7 @@ func TestGraphOverRelaxedRowsAreExact(t *testing.T) {
 	})
 }
 
-func TestGraphStopsAndStartsWarm(t *testing.T) {
+func TestStopsAndStartsWarm(t *testing.T) {
 	cost := sinkhorntest.Cost(47, 40, 30)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		cfg := transport.SinkhornConfig{Epsilon: 0.05, Sweeps: 5000, Tolerance: 1e-10, CostRange: 1}
@@ -526,7 +527,7 @@ func TestGraphStopsAndStartsWarm(t *testing.T) {
 
 // In float64 the kernel form takes scalings of 1e-87: a start leaves its potentials as they are, and over-relaxed
 // sweeps end at the same plan.
-func TestGraphSmallScalings(t *testing.T) {
+func TestSmallScalings(t *testing.T) {
 	const n = 8
 	x, y := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
 	for i := range n {
@@ -539,8 +540,7 @@ func TestGraphSmallScalings(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for _, omega := range []float64{1, 1.5} {
 			cfg := transport.SinkhornConfig{Epsilon: 4.0 / 180, Sweeps: 20000, Tolerance: 1e-10,
-				Domain:         transport.KernelDomain,
-				OverRelaxation: omega}
+				Domain: transport.KernelDomain, OverRelaxation: omega}
 			for _, start := range [][]float64{make([]float64, n), host.F} {
 				out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
 					s := Problem{Cost: in[0], Start: in[1]}.Sinkhorn(cfg)

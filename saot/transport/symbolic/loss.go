@@ -19,9 +19,9 @@ import (
 // by about the marginal error over ε.
 //
 // Shapes: target, plan, cost [n, m]; returns a scalar. Unit: nats, ≥ 0 for plans of mass 1; 0·log 0 counts as 0, and
-// plan entries below 1e-37 count as 1e-37. Epsilon is in the unit of cost (transport.Absolute). The gradient flows
-// only to cost, and its absolute entries sum to at most 2/ε. Multiply the loss by ε for a gradient whose size does not
-// depend on ε. Panics if shapes disagree or epsilon is not positive.
+// plan entries below 1e-37 count as 1e-37. Epsilon is in the unit of cost (transport.Absolute; see transport.MeanCost).
+// The gradient flows only to cost, and its absolute entries sum to at most 2/ε. Multiply the loss by ε for a gradient
+// whose size does not depend on ε. Panics if shapes disagree or epsilon is not positive.
 func KLPlanLoss(target, plan, cost *graph.Node, epsilon float64) *graph.Node {
 	assertSame("KLPlanLoss", target, plan, 2)
 	assertSame("KLPlanLoss", plan, cost, 2)
@@ -56,8 +56,11 @@ func FrobeniusPlanLoss(target, plan *graph.Node) *graph.Node {
 // by the envelope theorem (Danskin 1966): the plan is a minimum, so its own change does not count to first order. If π
 // has not converged, the gradient is off by about the marginal error.
 //
+// With relaxed marginals the gradient is the same, and the value leaves out their penalty.
+//
 // Shapes: cost, plan [n, m] or [B, n, m]; returns a scalar or [B]. Unit: that of the cost, for epsilon too
-// (transport.Absolute). The gradient flows only to cost. Panics if shapes disagree or epsilon is not positive.
+// (transport.Absolute; see transport.MeanCost). The gradient flows only to cost. Panics if shapes disagree or epsilon
+// is not positive.
 func Value(cost, plan *graph.Node, epsilon float64) *graph.Node {
 	assertSame("Value", cost, plan, 3)
 	assertEpsilon("Value", epsilon)
@@ -79,8 +82,8 @@ func Value(cost, plan *graph.Node, epsilon float64) *graph.Node {
 // Gradients flow to x and y, exactly, by the envelope theorem and through the mean; it does not read cfg.Gradient. It
 // makes three plans of cfg.Sweeps each. Panics if shapes disagree, cfg is not valid, or OverRelaxation is Adaptive,
 // which only transport.SinkhornDivergence has.
-func SinkhornDivergence(kind transport.CostKind, x, y *graph.Node, cfg transport.SinkhornConfig) (divergence,
-	marginalError *graph.Node) {
+func SinkhornDivergence(kind transport.CostKind, x, y *graph.Node,
+	cfg transport.SinkhornConfig) (divergence, marginalError *graph.Node) {
 	if err := cfg.Validate(); err != nil {
 		panic(err)
 	}

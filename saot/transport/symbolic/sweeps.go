@@ -57,11 +57,14 @@ func domainOf(c transport.SinkhornConfig, epsilon float64, dtype dtypes.DType, r
 	return transport.LogDomain
 }
 
+// kernelBound32 is sinkhorn.KernelBound of float32: e^60 ≈ 1e26 of 1e38.
+const kernelBound32 = 60
+
 func kernelBound(dtype dtypes.DType) float64 {
 	if dtype == dtypes.Float64 {
-		return sinkhorn.KernelBound64
+		return sinkhorn.KernelBound
 	}
-	return sinkhorn.KernelBound32
+	return kernelBound32
 }
 
 // prepare makes the matrix. A constant added to the cost doesn't change the plan, so the minimum that is subtracted
@@ -216,8 +219,9 @@ func (s *sweeper) held(x, mass *graph.Node, without float64) *graph.Node {
 	return graph.Where(graph.GreaterThan(mass, none), x, number(without))
 }
 
-// translate moves a constant from the columns' potentials to the rows': see sweeper.translate. The constant may be as
-// large as the cost, until it was moved once: top is the largest exponent of a row, or nil where exponents are small.
+// translate moves a constant from the columns' potentials to the rows', as package transport's does by the same closed
+// form. The constant may be as large as the cost, until it was moved once: top is the largest exponent of a row, or nil
+// where exponents are small.
 func (s *sweeper) translate(u, v *graph.Node, top func(*graph.Node) *graph.Node) (nextU, nextV *graph.Node) {
 	logTilted := func(state, mass *graph.Node, rho float64) *graph.Node {
 		logMass := mass

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/saot-go/saot/internal/numeric"
 	"github.com/saot-go/saot/internal/sinkhorn/sinkhorntest"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
@@ -59,7 +60,7 @@ func TestSinkhornAgainstHost(t *testing.T) {
 	})
 }
 
-func TestGraphDomainIsChosenFromTheRange(t *testing.T) {
+func TestDomainIsChosenFromTheRange(t *testing.T) {
 	for _, c := range []struct {
 		epsilon, costRange float64
 		domain, want       transport.Domain
@@ -147,7 +148,7 @@ func TestCosineCost(t *testing.T) {
 			return []*graph.Node{cost, grads[0], grads[1]}
 		}, a, b)
 		sinkhorntest.RequireClose(t, want, out[0], 1e-6)
-		numeric := enginetest.Gradient(a.RawMatrix().Data, 1e-6, func() (sum float64) {
+		differences := numeric.Gradient(a.RawMatrix().Data, 1e-6, func() (sum float64) {
 			for i := range 3 {
 				for j := range 3 {
 					x, y := a.RawRowView(i), b.RawRowView(j)
@@ -159,7 +160,7 @@ func TestCosineCost(t *testing.T) {
 			}
 			return sum
 		})
-		sinkhorntest.RequireClose(t, numeric, out[1], 1e-4, "a zero row gets no gradient")
+		sinkhorntest.RequireClose(t, differences, out[1], 1e-4, "a zero row gets no gradient")
 		for _, g := range out[2] {
 			require.False(t, math.IsNaN(g))
 		}
@@ -170,7 +171,7 @@ func TestKLPlanLossGradient(t *testing.T) {
 	const n, m, epsilon = 5, 4, 1
 	cost := rounded(sinkhorntest.Cost(11, n, m))
 	target := rounded(mat.DenseCopyOf(tight(t, transport.Problem{Cost: sinkhorntest.Cost(12, n, m)}, 0.1).Plan))
-	numeric := enginetest.Gradient(cost.RawMatrix().Data, 1e-4, func() float64 {
+	differences := numeric.Gradient(cost.RawMatrix().Data, 1e-4, func() float64 {
 		return hostKL(target, tight(t, transport.Problem{Cost: cost}, epsilon).Plan)
 	})
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
@@ -191,7 +192,7 @@ func TestKLPlanLossGradient(t *testing.T) {
 		value := hostKL(target, tight(t, transport.Problem{Cost: cost}, epsilon).Plan)
 		for i := 0; i < len(out); i += 2 {
 			require.InDelta(t, value, out[i][0], 1e-5)
-			sinkhorntest.RequireClose(t, numeric, out[i+1], 2e-5)
+			sinkhorntest.RequireClose(t, differences, out[i+1], 2e-5)
 		}
 	})
 }
@@ -225,7 +226,7 @@ func TestFrobeniusPlanLossGradient(t *testing.T) {
 		norm := mat.Norm(&d, 2)
 		return n * m * norm * norm
 	}
-	value, numeric := loss(), enginetest.Gradient(cost.RawMatrix().Data, 1e-4, loss)
+	value, differences := loss(), numeric.Gradient(cost.RawMatrix().Data, 1e-4, loss)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for _, gradient := range []transport.GradientMode{transport.Implicit, transport.Unrolled} {
 			for _, domain := range []transport.Domain{transport.KernelDomain, transport.LogDomain} {
@@ -236,7 +237,7 @@ func TestFrobeniusPlanLossGradient(t *testing.T) {
 					return []*graph.Node{loss, graph.Gradient(loss, in[1])[0]}
 				}, target, cost)
 				require.InDelta(t, value, out[0][0], 1e-5)
-				sinkhorntest.RequireClose(t, numeric, out[1], 1e-4, gradient.String(), domain.String())
+				sinkhorntest.RequireClose(t, differences, out[1], 1e-4, gradient.String(), domain.String())
 			}
 		}
 	})
@@ -274,7 +275,7 @@ func TestDiagnostics(t *testing.T) {
 	})
 }
 
-func TestGraphBadInput(t *testing.T) {
+func TestBadInput(t *testing.T) {
 	a, b := sinkhorntest.Cost(1, 3, 2), sinkhorntest.Cost(1, 3, 4)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for want, build := range map[string]func(in []*graph.Node) *graph.Node{
