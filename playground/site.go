@@ -150,7 +150,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	if at, ok := listener.Addr().(*net.TCPAddr); ok && at.IP.IsLoopback() {
 		handler = http.HandlerFunc(s.serveLocal)
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second,
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
 		BaseContext: func(net.Listener) context.Context { return ctx }}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()

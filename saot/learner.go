@@ -35,6 +35,9 @@ type Learner struct {
 
 	trainer *train.Trainer[inputs[*tensors.Tensor]]
 	cost    *engine.Named[costInputs[*tensors.Tensor]] // K(X₁, X₂) of the aligned nodes
+
+	watched     *encoder.Graphs                             // in shapes for Watch
+	watchedPlan *engine.Named[train.Views[*tensors.Tensor]] // π_Z of Watch, once it is wanted
 }
 
 var _ continual.Learner = (*Learner)(nil)
@@ -63,6 +66,7 @@ func New(e *engine.Engine, c Config, features int, tasks []encoder.Size, seedVal
 	adam := train.Optimizer{LearningRate: c.LearningRate}
 	l.trainer, err1 = train.New[inputs[*tensors.Tensor]](enc.Net, "train", adam, l.loss)
 	l.cost, err2 = engine.NewNamed[costInputs[*tensors.Tensor]](e, "feature cost", nil, featureCost)
+	l.watched = encoder.NewGraphs(features, encoder.NewBuckets(e, c.Epochs, tasks))
 	return l, errors.Join(err1, err2)
 }
 

@@ -30,8 +30,8 @@ func stepFigures(out map[string]float64, graph *planFigures) (figures []continua
 }
 
 // watch makes the plans of SAOT between some nodes of a task, in two views that are drawn once: what changes from look
-// to look is the network. Its BatchNorm is that of inference, so that looking moves no running average. It has shapes
-// and a stream of random numbers of its own: the learner's stay as they are.
+// to look is the network. Its BatchNorm is that of inference, so that looking moves no running average. Its shapes and
+// its stream of random numbers are not those of training, which stay as they are.
 type watch struct {
 	learner *Learner
 	graph   *graph.Graph
@@ -39,7 +39,6 @@ type watch struct {
 	nodes   []int32
 	pair    *train.Pair
 	views   continual.WatchedViews
-	plan    *engine.Named[train.Views[*tensors.Tensor]]
 }
 
 // Watch prepares for looks at some nodes of a task's graph; see continual.Watched. The teacher is the encoder as it is
@@ -48,7 +47,7 @@ func (l *Learner) Watch(ctx context.Context, task int, g *graph.Graph, nodes []i
 	w := &watch{learner: l, graph: g, nodes: nodes}
 	err := w.draw(task)
 	if err == nil {
-		w.plan, err = l.watchedPlan()
+		err = l.compileWatchedPlan()
 	}
 	if err == nil && ctx.Err() == nil {
 		err = w.solveGraphPlan()
@@ -66,12 +65,10 @@ func (l *Learner) Watch(ctx context.Context, task int, g *graph.Graph, nodes []i
 // draw draws the views.
 func (w *watch) draw(task int) (err error) {
 	l, rng := w.learner, seed.Stream(w.learner.seed, "watch", task)
-	graphs := encoder.NewGraphs(l.encoder.Features,
-		encoder.NewBuckets(l.encoder.Engine(), l.config.Epochs, []encoder.Size{encoder.SizeOf(w.graph)}))
 	if l.config.Encoder.Samples(w.graph.NumNodes()) {
-		sampler := graphs.Sampler(w.graph, l.config.Encoder.SampleFanOut)
+		sampler := l.watched.Sampler(w.graph, l.config.Encoder.SampleFanOut)
 		w.pair, err = train.SampledPair(sampler, w.nodes, l.config.Encoder, l.config.view(), 1, rng)
-	} else if w.batch, err = graphs.Upload(w.graph); err == nil {
+	} else if w.batch, err = l.watched.Upload(w.graph); err == nil {
 		if w.pair, err = train.WholePair(w.batch, l.config.Encoder, l.config.view(), rng); err == nil {
 			w.pair.Align(w.nodes)
 		}
@@ -85,16 +82,20 @@ func (w *watch) draw(task int) (err error) {
 	return nil
 }
 
-// watchedPlan compiles π_Z between the embeddings of two views, by the step's settings.
-func (l *Learner) watchedPlan() (*engine.Named[train.Views[*tensors.Tensor]], error) {
+// compileWatchedPlan makes the graph of π_Z between the embeddings of two views, by the step's settings.
+func (l *Learner) compileWatchedPlan() (err error) {
+	if l.watchedPlan != nil {
+		return nil
+	}
 	settings := l.config.sinkhorn()
 	settings.Gradient = transport.Detached
-	return engine.NewNamed[train.Views[*tensors.Tensor]](l.encoder.Engine(), "watched plan", l.encoder.Store(),
+	l.watchedPlan, err = engine.NewNamed[train.Views[*tensors.Tensor]](l.encoder.Engine(), "watched plan", l.encoder.Store(),
 		func(views train.Views[*Node]) []*Node {
 			z := train.Embed(l.encoder, encoder.Scope, views, nil, encoder.Inference)
 			plan, marginalError := symbolic.Sinkhorn(symbolic.CosineCost(z[0], z[1]), settings)
 			return []*Node{plan, marginalError}
 		})
+	return err
 }
 
 func (w *watch) solveGraphPlan() error {
@@ -117,7 +118,7 @@ func (w *watch) solveGraphPlan() error {
 
 // solvePlan returns π_Z of the encoder as it is now.
 func (w *watch) solvePlan() (*continual.WatchedPlan, error) {
-	out, err := w.plan.Call(w.pair.Views)
+	out, err := w.learner.watchedPlan.Call(w.pair.Views)
 	if err != nil {
 		return nil, err
 	}

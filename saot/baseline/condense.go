@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/packed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
@@ -169,8 +170,8 @@ func (c *condenser) net(nodes, features int) (*condensedNet, int, error) {
 
 // condensed is what is kept of a task: labeled nodes without edges.
 type condensed struct {
-	Features []float32 // [len(Columns), F], row major
-	Columns  []int32   // of the nodes' classes
+	Features packed.Floats[float32] // [len(Columns), F], row major
+	Columns  []int32                // of the nodes' classes
 }
 
 type condensation struct {

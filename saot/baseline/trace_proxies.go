@@ -13,6 +13,7 @@ import (
 
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/cluster"
+	"github.com/saot-go/saot/internal/packed"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
@@ -22,8 +23,8 @@ import (
 type traceMemory struct {
 	Graph      *graph.Graph // the proxies, which stand first, and the nodes around them
 	Proxies    int
-	Similarity float64              // mean cosine similarity of the proxies right after the task was learned
-	Encoder    map[string][]float32 // the slow encoder then; nil where it is not kept, and of the task learned last
+	Similarity float64             // mean cosine similarity of the proxies right after the task was learned
+	Encoder    packed.Map[float32] // the slow encoder then; nil where it is not kept, and of the task learned last
 }
 
 // keep chooses a task's proxies by the fast encoder's embeddings and returns what is stored of it.

@@ -10,6 +10,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/saot-go/saot/internal/packed"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/train"
@@ -221,15 +222,15 @@ func importanceOf(l gradients, lambdaL float64, t gradients, lambdaT float64) ma
 //
 // for each weight p; c is summed over all. Its zero value holds nothing.
 type anchor struct {
-	Weight, Centre map[string][]float64 // Λ and p̄ by variable
-	Constant       float64              // c
+	Weight, Centre packed.Map[float64] // Λ and p̄ by variable
+	Constant       float64             // c
 }
 
 // add adds a task's penalty, as a weighted mean and its variance take one value more (Chan, Golub and LeVeque 1983),
 // which loses no digits where p*_τ lie close together.
 func (a *anchor) add(omega map[string][]float64, at map[string][]float32) {
 	if a.Weight == nil {
-		a.Weight, a.Centre = map[string][]float64{}, map[string][]float64{}
+		a.Weight, a.Centre = packed.Map[float64]{}, packed.Map[float64]{}
 	}
 	for _, name := range slices.Sorted(maps.Keys(at)) { // in one order, for c's last bit
 		values := at[name]

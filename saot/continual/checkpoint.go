@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,13 +30,15 @@ const (
 
 // checkpoint is a run after some of its tasks. The file that holds it is
 //
-//	magic | length of header, uint64 little endian | header, JSON | state of the learner | SHA-256 of all before
+//	magic | length of header, uint64 little endian | header, JSON | sketches, gob | state of the learner | SHA-256
 //
-// The state may take gigabytes, so it goes to the file and comes from there as a stream.
+// with the SHA-256 of all before it. The state may take gigabytes, so it goes to the file and comes from there as a
+// stream.
 type checkpoint struct {
-	header header
-	state  func(w io.Writer) error // writes the state of the learner; nil stands for none
-	stored section                 // where that of a checkpoint that was read stands
+	header   header
+	state    func(w io.Writer) error // writes the state of the learner; nil stands for none
+	sketches section                 // where those of a checkpoint that was read stand
+	stored   section                 // where its state stands
 }
 
 // section is a part of a file.
@@ -66,6 +69,7 @@ type header struct {
 	Started  time.Time `json:"started"`
 	Keep     bool      `json:"keep,omitempty"` // Options.Keep of any stretch: what was asked for once stays asked for
 	Partial  partial   `json:"partial"`
+	Sketches int64     `json:"sketches,omitempty"` // bytes of Partial.Sketches
 }
 
 // partial is the part of a Result that grows from task to task.
@@ -77,14 +81,14 @@ type partial struct {
 	Scores      []Score      `json:"scores"`
 	Tasks       []TaskReport `json:"tasks"`
 	Evaluations []Evaluation `json:"evaluations"`
-	Sketches    []sketch     `json:"sketches,omitempty"` // of each task, when it was learned
+	Sketches    []sketch     `json:"-"` // of each task, when it was learned
 }
 
 // maxHeader is the largest header of a checkpoint, in bytes. The file's size is no bound: a sparse file may claim any.
 const maxHeader = 256 << 20
 
 // checkpointMagic is the first line of a checkpoint.
-const checkpointMagic = "saot-checkpoint 3\n"
+const checkpointMagic = "saot-checkpoint 4\n"
 
 // ReadIdentity tells which run a folder's checkpoint belongs to, so that it can be set up again and resumed, and how
 // many of its tasks are done. It does not read the state of the learner, which may be damaged, and take a resumed run
@@ -98,15 +102,25 @@ func ReadIdentity(dir string) (*Identity, int, error) {
 }
 
 func (c *checkpoint) encode(w io.Writer) error {
+	var sketches bytes.Buffer
+	if err := gob.NewEncoder(&sketches).Encode(c.header.Partial.Sketches); err != nil {
+		return err
+	}
+	c.header.Sketches = int64(sketches.Len())
 	head, err := json.Marshal(&c.header)
 	if err != nil {
 		return err
 	}
+	if len(head) > maxHeader {
+		return fmt.Errorf("the header has %d bytes: no more than %d can be read back", len(head), maxHeader)
+	}
 	out, sum := bufio.NewWriter(w), sha256.New()
 	both := io.MultiWriter(out, sum)
 	before := binary.LittleEndian.AppendUint64([]byte(checkpointMagic), uint64(len(head)))
-	if _, err := both.Write(append(before, head...)); err != nil {
-		return err
+	for _, part := range [][]byte{before, head, sketches.Bytes()} {
+		if _, err := both.Write(part); err != nil {
+			return err
+		}
 	}
 	if c.state != nil {
 		if err := c.state(both); err != nil {
@@ -119,7 +133,7 @@ func (c *checkpoint) encode(w io.Writer) error {
 	return out.Flush()
 }
 
-// readCheckpoint reads the header, and checks the whole file against its SHA-256.
+// readCheckpoint reads the header and the sketches, and checks the whole file against its SHA-256.
 func readCheckpoint(path string) (*checkpoint, error) {
 	f, err := file.Open(path)
 	if err != nil {
@@ -137,7 +151,19 @@ func readCheckpoint(path string) (*checkpoint, error) {
 	if !whole {
 		return nil, damaged{fmt.Errorf("%s is damaged (its SHA-256 does not match)", path)}
 	}
+	if err := c.readSketches(); err != nil {
+		return nil, damaged{fmt.Errorf("%s is damaged (%w)", path, err)}
+	}
 	return c, nil
+}
+
+func (c *checkpoint) readSketches() error {
+	p := &c.header.Partial
+	err := c.sketches.read(func(r io.Reader) error { return gob.NewDecoder(r).Decode(&p.Sketches) })
+	if err != nil {
+		return fmt.Errorf("sketches: %w", err)
+	}
+	return p.sketched()
 }
 
 // readHeader reads the header alone, of kilobytes where the file may have gigabytes.
@@ -182,6 +208,12 @@ func headerIn(f *os.File, path string) (*checkpoint, error) {
 		return nil, damaged{fmt.Errorf("%s is damaged (%w)", path, err)}
 	}
 	first := fixed + int64(length)
+	if c.header.Sketches < 0 || c.header.Sketches > body-first {
+		return nil, damaged{fmt.Errorf("%s is damaged (sketches of %d bytes of %d)", path, c.header.Sketches,
+			info.Size())}
+	}
+	c.sketches = section{path, first, c.header.Sketches}
+	first += c.header.Sketches
 	c.stored = section{path, first, body - first}
 	c.state = c.stored.copyTo
 	return &c, nil

@@ -255,7 +255,7 @@ func TestResealedCheckpoint(t *testing.T) {
 		"has 5 entries, not 2":         func(h *header) { h.Partial.Scores[3].Matrix[1] = make([]float64, 5) },
 		"on 2 learned and 1 evaluated": func(h *header) { h.Partial.Evaluations = h.Partial.Evaluations[:1] },
 		"sketch 0 has 0 numbers in 3":  func(h *header) { h.Partial.Sketches = []sketch{{Cols: 3}} },
-		"sketch 0 has 7 numbers in 3":  func(h *header) { h.Partial.Sketches = []sketch{{3, make(packed, 7)}} },
+		"sketch 0 has 7 numbers in 3":  func(h *header) { h.Partial.Sketches = []sketch{{3, make([]float32, 7)}} },
 		"4 sketches of 2 learned":      func(h *header) { h.Partial.Sketches = make([]sketch, 4) },
 	} {
 		dir := stopped(t)

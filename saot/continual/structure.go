@@ -1,8 +1,6 @@
 package continual
 
 import (
-	"encoding/base64"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -10,6 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/saot-go/saot/internal/packed"
+	"github.com/saot-go/saot/internal/parallel"
 	"github.com/saot-go/saot/saot/drift"
 	"github.com/saot-go/saot/saot/transport"
 )
@@ -37,31 +37,8 @@ const (
 
 // sketch is a sample of a task's embedding right after the task was learned, with which later ones are compared.
 type sketch struct {
-	Cols int    `json:"cols"`
-	Rows packed `json:"rows"` // of length 1 each
-}
-
-// packed is written as base64 of little-endian numbers, a third of their size in decimal.
-type packed []float32
-
-func (p packed) MarshalText() ([]byte, error) {
-	raw := make([]byte, 0, 4*len(p))
-	for _, v := range p {
-		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
-	}
-	return base64.StdEncoding.AppendEncode(nil, raw), nil
-}
-
-func (p *packed) UnmarshalText(text []byte) error {
-	raw, err := base64.StdEncoding.AppendDecode(nil, text)
-	if err != nil || len(raw)%4 != 0 {
-		return fmt.Errorf("sketch: %d characters are not numbers of 4 bytes in base64", len(text))
-	}
-	*p = make(packed, len(raw)/4)
-	for k := range *p {
-		(*p)[k] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*k:]))
-	}
-	return nil
+	Cols int
+	Rows packed.Floats[float32] // of length 1 each
 }
 
 // own returns the rows of a task's own nodes. With datasets.KeepEdges a graph holds those of earlier tasks too, with
@@ -82,7 +59,7 @@ func (e *Embedding) own(labels []int32) *Embedding {
 
 func newSketch(e *Embedding) sketch {
 	n := min(structureNodes, e.Rows)
-	s := sketch{Cols: e.Cols, Rows: make(packed, 0, n*e.Cols)}
+	s := sketch{Cols: e.Cols, Rows: make(packed.Floats[float32], 0, n*e.Cols)}
 	for i := range n {
 		row := e.Data[i*e.Rows/n*e.Cols:][:e.Cols]
 		norm := 0.0
@@ -136,33 +113,45 @@ func (p *partial) structure(embed []*Embedding) (*Structure, error) {
 	if embed[0].Cols == 0 {
 		return nil, nil
 	}
-	st, all := &Structure{}, []float64{}
+	now := make([]sketch, len(embed))
 	for j, e := range embed {
-		now := newSketch(e)
-		if now.count() < 2 {
+		now[j] = newSketch(e)
+		if now[j].count() < 2 {
 			return nil, nil
 		}
-		if j >= len(p.Sketches) {
-			if j < len(embed)-1 {
-				return nil, nil
-			}
-			p.Sketches = append(p.Sketches, now)
-		}
-		was := p.Sketches[j]
-		distance, err := drift.Distance(was.floats(), now.floats(), now.count(), was.Cols)
-		if err != nil && !errors.Is(err, drift.ErrEqualRows) { // without a distance, none can change
-			return nil, fmt.Errorf("task %d: %w", j+1, err)
-		}
-		plan, err := planDrift(was, now)
-		if err != nil {
-			return nil, fmt.Errorf("task %d: %w", j+1, err)
-		}
-		st.DistanceDrift, st.PlanDrift = append(st.DistanceDrift, distance), append(st.PlanDrift, plan)
-		all = append(all, now.floats()...)
 	}
-	rank, err := drift.EffectiveRank(all, len(all)/embed[0].Cols, embed[0].Cols)
-	st.EffectiveRank = rank
+	if len(p.Sketches) < len(embed)-1 {
+		return nil, nil
+	}
+	if len(p.Sketches) < len(embed) {
+		p.Sketches = append(p.Sketches, now[len(embed)-1])
+	}
+	st := &Structure{DistanceDrift: make([]float64, len(embed)), PlanDrift: make([]float64, len(embed))}
+	err := parallel.Each(len(embed), func(j int) (err error) {
+		if st.DistanceDrift[j], st.PlanDrift[j], err = p.Sketches[j].drift(now[j]); err != nil {
+			return fmt.Errorf("task %d: %w", j+1, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var all []float64
+	for _, s := range now {
+		all = append(all, s.floats()...)
+	}
+	st.EffectiveRank, err = drift.EffectiveRank(all, len(all)/embed[0].Cols, embed[0].Cols)
 	return st, err
+}
+
+// drift returns the change of distances and of the plan since the sketch was made.
+func (s sketch) drift(now sketch) (distance, plan float64, err error) {
+	distance, err = drift.Distance(s.floats(), now.floats(), now.count(), s.Cols)
+	if err != nil && !errors.Is(err, drift.ErrEqualRows) { // without a distance, none can change
+		return 0, 0, err
+	}
+	plan, err = planDrift(s, now)
+	return distance, plan, err
 }
 
 func planDrift(was, now sketch) (float64, error) {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -23,7 +24,7 @@ var ErrEqualRows = errors.New("drift: all rows of before are equal: there is no 
 // embedding scaled by s gives |s − 1|.
 //
 // before, after: [n, d], row major, n ≥ 2; columns of after may differ from d: it is [n, len(after)/n]. O(n²d) time,
-// O(n) memory. It returns an error for shapes that do not match and an entry that is not finite or above 1e100, and
+// O(n²) memory. It returns an error for shapes that do not match and an entry that is not finite or above 1e100, and
 // ErrEqualRows if the rows of before are equal, or differ only by the rounding of float32.
 func Distance(before, after []float64, n, d int) (float64, error) {
 	if err := checkRows(before, n, d); err != nil {
@@ -33,15 +34,12 @@ func Distance(before, after []float64, n, d int) (float64, error) {
 	if err := checkRows(after, n, e); err != nil {
 		return 0, fmt.Errorf("drift: after: %w", err)
 	}
-	base := func(i, j int) float64 { return distance(before[i*d:(i+1)*d], before[j*d:(j+1)*d]) }
-	change := func(i, j int) float64 { return distance(after[i*e:(i+1)*e], after[j*e:(j+1)*e]) - base(i, j) }
-	var spread float64
-	for i := range n {
-		spread = max(spread, base(0, i))
-	}
-	if spread <= sameRows*longest(before, n, d) {
+	base := distances(before, n, d)
+	if slices.Max(base[:n]) <= sameRows*longest(before, n, d) {
 		return 0, ErrEqualRows
 	}
+	change := distances(after, n, e)
+	floats.Sub(change, base)
 	return centeredNorm(n, change) / centeredNorm(n, base), nil
 }
 
@@ -57,28 +55,37 @@ func longest(rows []float64, n, d int) (most float64) {
 	return most
 }
 
-func distance(a, b []float64) float64 {
-	var sum float64
-	for k := range a {
-		sum += (a[k] - b[k]) * (a[k] - b[k])
+// distances returns the distances between the rows of [n, d], [n, n].
+func distances(rows []float64, n, d int) []float64 {
+	out := make([]float64, n*n)
+	for i := range n {
+		for j := range i {
+			var sum float64
+			for k := range d {
+				off := rows[i*d+k] - rows[j*d+k]
+				sum += off * off
+			}
+			out[i*n+j] = math.Sqrt(sum)
+			out[j*n+i] = out[i*n+j]
+		}
 	}
-	return math.Sqrt(sum)
+	return out
 }
 
-// centeredNorm returns ‖JAJ‖_F of a symmetric matrix [n, n] that is given by its entries, without storing it.
-func centeredNorm(n int, entry func(i, j int) float64) float64 {
+// centeredNorm returns ‖JAJ‖_F of a symmetric matrix A [n, n].
+func centeredNorm(n int, a []float64) float64 {
 	means := make([]float64, n)
 	var total float64
 	for i := range n {
 		for j := range n {
-			means[i] += entry(i, j) / float64(n)
+			means[i] += a[i*n+j] / float64(n)
 		}
 		total += means[i] / float64(n)
 	}
 	var norm float64
 	for i := range n {
 		for j := range n {
-			centered := entry(i, j) - means[i] - means[j] + total
+			centered := a[i*n+j] - means[i] - means[j] + total
 			norm += centered * centered
 		}
 	}

@@ -125,6 +125,6 @@ func TestEffectiveRank(t *testing.T) {
 // m has −4/3, 0, 4/3; −2/3, 2/3; −2 on and above its diagonal: squares 16/9 + 4/9 + 4, and twice 0 + 16/9 + 4/9.
 func TestCenteredNormByHand(t *testing.T) {
 	points := []float64{0, 1, 3}
-	norm := centeredNorm(3, func(i, j int) float64 { return math.Abs(points[i] - points[j]) })
+	norm := centeredNorm(3, distances(points, 3, 1))
 	require.InDelta(t, math.Sqrt((16+4+36)/9.0+2*(16+4)/9.0), norm, 1e-12)
 }

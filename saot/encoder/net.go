@@ -18,6 +18,7 @@ import (
 
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/linalg"
+	"github.com/saot-go/saot/internal/packed"
 	"github.com/saot-go/saot/saot/engine"
 )
 
@@ -168,7 +169,7 @@ func (n *Net) CopyTo(scope string) error {
 type saved struct {
 	Name  string
 	Shape []int
-	Data  []float32
+	Data  packed.Floats[float32]
 }
 
 // Save writes all variables.

@@ -1,0 +1,61 @@
+// Package packed has slices of floats that gob writes as bytes. Its own encoding of floats takes half as much space again
+// and forty times as long.
+package packed
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/gob"
+	"fmt"
+	"unsafe"
+)
+
+// Floats is written as little-endian numbers.
+type Floats[T float32 | float64] []T
+
+// MarshalBinary returns the numbers as bytes.
+func (f Floats[T]) MarshalBinary() ([]byte, error) {
+	return binary.Append(make([]byte, 0, width[T]()*len(f)), binary.LittleEndian, []T(f))
+}
+
+// UnmarshalBinary reads what MarshalBinary returned.
+func (f *Floats[T]) UnmarshalBinary(raw []byte) error {
+	if len(raw)%width[T]() != 0 {
+		return fmt.Errorf("%d bytes are not numbers of %d bytes", len(raw), width[T]())
+	}
+	*f = make(Floats[T], len(raw)/width[T]())
+	_, err := binary.Decode(raw, binary.LittleEndian, []T(*f))
+	return err
+}
+
+func width[T float32 | float64]() int {
+	var x T
+	return int(unsafe.Sizeof(x))
+}
+
+// Map is floats by name.
+type Map[T float32 | float64] map[string][]T
+
+// MarshalBinary returns the names and the numbers.
+func (m Map[T]) MarshalBinary() ([]byte, error) {
+	all := make(map[string]Floats[T], len(m))
+	for name, values := range m {
+		all[name] = values
+	}
+	var b bytes.Buffer
+	err := gob.NewEncoder(&b).Encode(all)
+	return b.Bytes(), err
+}
+
+// UnmarshalBinary reads what MarshalBinary returned.
+func (m *Map[T]) UnmarshalBinary(raw []byte) error {
+	var all map[string]Floats[T]
+	if err := gob.NewDecoder(bytes.NewReader(raw)).Decode(&all); err != nil {
+		return err
+	}
+	*m = make(Map[T], len(all))
+	for name, values := range all {
+		(*m)[name] = values
+	}
+	return nil
+}
