@@ -89,7 +89,8 @@ func (l *Learner) compileWatchedPlan() (err error) {
 	}
 	settings := l.config.sinkhorn()
 	settings.Gradient = transport.Detached
-	l.watchedPlan, err = engine.NewNamed[train.Views[*tensors.Tensor]](l.encoder.Engine(), "watched plan", l.encoder.Store(),
+	e, store := l.encoder.Engine(), l.encoder.Store()
+	l.watchedPlan, err = engine.NewNamed[train.Views[*tensors.Tensor]](e, "watched plan", store,
 		func(views train.Views[*Node]) []*Node {
 			z := train.Embed(l.encoder, encoder.Scope, views, nil, encoder.Inference)
 			plan, marginalError := symbolic.Sinkhorn(symbolic.CosineCost(z[0], z[1]), settings)

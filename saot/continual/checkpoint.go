@@ -157,15 +157,6 @@ func readCheckpoint(path string) (*checkpoint, error) {
 	return c, nil
 }
 
-func (c *checkpoint) readSketches() error {
-	p := &c.header.Partial
-	err := c.sketches.read(func(r io.Reader) error { return gob.NewDecoder(r).Decode(&p.Sketches) })
-	if err != nil {
-		return fmt.Errorf("sketches: %w", err)
-	}
-	return p.sketched()
-}
-
 // readHeader reads the header alone, of kilobytes where the file may have gigabytes.
 func readHeader(path string) (*checkpoint, error) {
 	f, err := file.Open(path)

@@ -1,6 +1,7 @@
 package continual
 
 import (
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
@@ -156,6 +157,15 @@ func (h *header) check() error {
 		}
 	}
 	return nil
+}
+
+func (c *checkpoint) readSketches() error {
+	p := &c.header.Partial
+	err := c.sketches.read(func(r io.Reader) error { return gob.NewDecoder(r).Decode(&p.Sketches) })
+	if err != nil {
+		return fmt.Errorf("sketches: %w", err)
+	}
+	return p.sketched()
 }
 
 // sketched returns an error unless there is a whole sketch of each learned task that the evaluations measured.
