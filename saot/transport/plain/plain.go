@@ -30,8 +30,8 @@ func CosineCost(x, y [][]float64) [][]float64 {
 //	π_ij = u_i K_ij v_j        with the kernel K_ij = exp(−C_ij/ε)
 //
 // A sweep finds v such that the columns have mass ν, then u such that the rows have mass μ; the columns then miss
-// theirs, by less each time. The kernel underflows where C_ij > 700 ε: then work with log u and log v
-// (transport.LogDomain).
+// theirs, by less each time. An entry of the kernel is 0 where C_ij > 745 ε. Where a whole row or column is, work with
+// log u and log v (transport.LogDomain).
 func Sinkhorn(cost [][]float64, mu, nu []float64, epsilon float64, sweeps int) [][]float64 {
 	kernel := matrix(len(mu), len(nu), func(i, j int) float64 { return math.Exp(-cost[i][j] / epsilon) })
 	u, v := slices.Repeat([]float64{1}, len(mu)), make([]float64, len(nu))

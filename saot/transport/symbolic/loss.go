@@ -20,8 +20,8 @@ import (
 //
 // Shapes: target, plan, cost [n, m]; returns a scalar. Unit: nats, ≥ 0 for plans of mass 1; 0·log 0 counts as 0, and
 // plan entries below 1e-37 count as 1e-37. Epsilon is in the unit of cost (transport.Absolute; see transport.MeanCost).
-// The gradient flows only to cost, and its absolute entries sum to at most 2/ε. Multiply the loss by ε for a gradient
-// whose size does not depend on ε. Panics if shapes disagree or epsilon is not positive.
+// The gradient flows only to cost, and its absolute entries sum to at most 2/ε, those of ε times the loss to at most 2.
+// Panics if shapes disagree or epsilon is not positive.
 func KLPlanLoss(target, plan, cost *graph.Node, epsilon float64) *graph.Node {
 	assertSame("KLPlanLoss", target, plan, 2)
 	assertSame("KLPlanLoss", plan, cost, 2)
