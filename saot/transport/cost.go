@@ -14,7 +14,7 @@ import (
 type CostKind int
 
 const (
-	// Cosine is 1 − ⟨x, y⟩/(‖x‖‖y‖), in [0, 2]; a zero row costs 1 to every row.
+	// Cosine is 1 − ⟨x, y⟩/(‖x‖‖y‖), in [0, 2]; a row of length 1e-12 or less costs 1 to every row.
 	Cosine CostKind = iota
 	// SquaredEuclidean is ‖x − y‖².
 	SquaredEuclidean

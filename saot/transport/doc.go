@@ -51,6 +51,7 @@
 //   - Of any function of a plan: GradientMode Implicit, and Result.ImplicitGradient on the host. It solves one linear
 //     system. For KL it is the better one if the plan has not quite converged: the system corrects the marginals by a
 //     Newton step.
+//     Both hold ε fixed, with MeanCost too.
 //   - Of the sweeps that were done: GradientMode Unrolled. It is slow and takes much memory.
 //
 // # Why it may not converge, and what to do
@@ -66,11 +67,12 @@
 //   - If ε must be small: AnnealFrom starts at a large ε and passes the potentials on, OverRelaxation takes longer
 //     steps, and Adaptive often needs a tenth of the sweeps (a fixed ω close to 2 may not converge at all). Start
 //     takes the potentials of a problem nearby.
-//   - A NaN comes only from kernel sweeps or from a cost that has one. Kernel sweeps fail where range(C)/ε is beyond
-//     the number format: about 60 in float32 and 200 in float64, and half of that in unrolled gradients. In graphs they
-//     also fail where a marginal is relaxed, ρ/ε is large and the masses differ. Host functions then return an error;
-//     in a graph the marginal error is NaN or infinite. AutoDomain avoids it unless SinkhornConfig.CostRange is less
-//     than the cost's, and LogDomain always does.
+//   - Kernel sweeps fail where range(C)/ε is beyond the number format: about 60 in float32 and 700 in float64, and half
+//     of that in unrolled gradients. In graphs they also fail where a marginal is relaxed, ρ/ε is large and the masses
+//     differ. Host functions then return an error; in a graph the marginal error is NaN or infinite. AutoDomain avoids
+//     it unless SinkhornConfig.CostRange is less than the cost's, and LogDomain always does.
+//   - LogDomain fails where C/ε itself is beyond the number format, and where the plan is: with negative costs, relaxed
+//     marginals and a small ρ its mass has no bound. Raise ρ.
 //   - The outer steps of FusedGromov solve a problem that is not convex: they may settle in different plans from
 //     different starts, or move between two without settling (Status OuterLimit). A larger ε makes it more convex. Two
 //     steps from μνᵀ are the default of the method, and where they stop is part of it. ProximalPoint sharpens the plan

@@ -113,7 +113,8 @@ type GromovResult struct {
 	// Target is the fused cost at the final plan, C* = σK + (1−σ) S/max S [n, m], or σK + (1−σ) S under
 	// PaperNormalization, with S = L⊗π. L_str (Eq. 10) compares the cost of the embeddings with it.
 	Target *mat.Dense
-	// StructureMax is max S at the final plan; 0 if neither sample has an edge.
+	// StructureMax is max S at the final plan; 0 if neither sample has an edge. Structures whose entries differ by less
+	// than about 1e-6 of their size count as equal: subtract what all entries share.
 	StructureMax float64
 }
 

@@ -197,8 +197,8 @@ type Report struct {
 	Domain Domain `json:"domain"` // the form of the last sweeps: KernelDomain or LogDomain
 	Outer  int    `json:"outer"`  // outer steps taken; 1 for linear problems
 	Sweeps int    `json:"sweeps"` // Sinkhorn sweeps, all outer steps together
-	// MarginalError is the L1 distance of the column marginal from that of the optimum, in [0, 2] for mass 1. Rows are
-	// exact.
+	// MarginalError is the L1 distance of the column marginal from that of the optimum, in [0, 2]; over the mass of the
+	// plan if a marginal is relaxed. Rows are exact.
 	MarginalError float64 `json:"marginal_error"`
 	// PlanChange is the L1 distance of the last two outer plans, in [0, 2]; 0 for linear problems.
 	PlanChange float64 `json:"plan_change"`
@@ -208,7 +208,8 @@ type Report struct {
 	Trace []TracePoint `json:"trace,omitempty"`
 }
 
-// TracePoint is the marginal error after a number of sweeps, all outer steps together.
+// TracePoint is the marginal error after a number of sweeps, all outer steps together. After an over-relaxed sweep it
+// is that of columns and rows, and may be of any size.
 type TracePoint struct {
 	Sweeps        int     `json:"sweeps"`
 	Epsilon       float64 `json:"epsilon"` // of the annealed stage

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -205,6 +206,54 @@ func TestAdaptiveLeavesFastProblemsAlone(t *testing.T) {
 	adaptive, err := Solve(Problem{Cost: cost}, cfg)
 	require.NoError(t, err)
 	require.Equal(t, plainly.Report.Sweeps, adaptive.Report.Sweeps)
+}
+
+// A rate that is measured far from the solution says nothing: with an ω from it these sweeps never converge.
+func TestAdaptiveConvergesWherePlainSweepsDo(t *testing.T) {
+	p := Problem{Cost: mat.NewDense(2, 3, []float64{1, 0, 0, 1, 0, 1}), Mu: []float64{.2, .8},
+		Nu: []float64{1. / 3, 1. / 15, .6}}
+	res, err := Solve(p, SinkhornConfig{Epsilon: 0.01, Sweeps: 200, Tolerance: 1e-9, OverRelaxation: Adaptive})
+	require.NoError(t, err)
+	require.NoError(t, res.Report.Err())
+	sinkhorntest.RequireClose(t, tight(t, p, 0.01).Plan.RawMatrix().Data, res.Plan.RawMatrix().Data, 1e-9)
+}
+
+// Beyond the exponents of the kernel form sweeps would end on a plan that has lost two thirds of its mass.
+func TestKernelFormHasAnEnd(t *testing.T) {
+	p := Problem{Cost: mat.NewDense(3, 3, []float64{0, 1500, 1500, 1500, 744, 746, 1500, 746, 744})}
+	cfg := SinkhornConfig{Epsilon: 1, Sweeps: 1000, Tolerance: 1e-9, Domain: KernelDomain}
+	_, err := Solve(p, cfg)
+	require.ErrorIs(t, err, ErrNotFinite)
+	require.ErrorContains(t, err, "range(C)/ε is 1.5e+03, and the kernel form ends at 700")
+	cfg.Domain = AutoDomain
+	res, err := Solve(p, cfg)
+	require.NoError(t, err)
+	require.InDelta(t, 1, mat.Sum(res.Plan), 1e-8)
+	require.InDelta(t, 0.0397, res.Plan.At(1, 2), 1e-3)
+}
+
+// Relaxed masses may be of any size: the tolerance is one of the plan's mass.
+func TestToleranceOfSmallMass(t *testing.T) {
+	p := Problem{Cost: sinkhorntest.Cost(14, 5, 4), RhoMu: 1, RhoNu: 1}
+	cfg := SinkhornConfig{Epsilon: 0.05, Sweeps: 10000, Tolerance: 1e-9}
+	plan := func(mass float64) *mat.Dense {
+		p.Mu, p.Nu = slices.Repeat([]float64{mass / 5}, 5), slices.Repeat([]float64{mass / 4}, 4)
+		res, err := Solve(p, cfg)
+		require.NoError(t, err)
+		require.NoError(t, res.Report.Err())
+		res.Plan.Scale(1/mass, res.Plan)
+		return res.Plan
+	}
+	got := plan(1e-12)
+	cfg.Tolerance = 1e-14
+	sinkhorntest.RequireClose(t, plan(1e-12).RawMatrix().Data, got.RawMatrix().Data, 1e-6*mat.Max(got))
+}
+
+// A constant in the start of exact marginals changes nothing.
+func TestStartIgnoresConstants(t *testing.T) {
+	p := Problem{Cost: sinkhorntest.Cost(15, 5, 4), Start: slices.Repeat([]float64{1e12}, 5)}
+	want := tight(t, Problem{Cost: p.Cost}, 0.2).Plan.RawMatrix().Data
+	sinkhorntest.RequireClose(t, want, tight(t, p, 0.2).Plan.RawMatrix().Data, 1e-12)
 }
 
 func TestWarmStart(t *testing.T) {

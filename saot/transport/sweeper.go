@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/blas"
@@ -36,6 +37,10 @@ func newSweeper(n, m int) *sweeper {
 	return s
 }
 
+// kernelEnd is the range(C)/ε from which entries of the kernel are 0 or have lost digits: e^−708 is the least normal
+// float64. Sweeps then end on plans that have lost mass.
+const kernelEnd = 700
+
 // solve writes the plan of a finite cost, starting from the row potentials of the last solve, and adds to the report.
 // at has epsilon in the unit of the cost. With a prior it solves for ε·KL(π‖prior) instead of the entropy. The memory
 // of the plan holds the kernel meanwhile.
@@ -54,6 +59,10 @@ func (s *sweeper) solve(plan, cost, prior *mat.Dense, at SinkhornConfig, report 
 		s.low = low / at.Epsilon
 	}
 	report.Domain = at.Domain.resolve(high-low <= sinkhorn.KernelBound*at.Epsilon)
+	if report.Domain == KernelDomain && high-low > kernelEnd*at.Epsilon {
+		return fmt.Errorf("transport: %w: range(C)/ε is %.3g, and the kernel form ends at %d: "+
+			"raise epsilon or use the log domain", ErrNotFinite, (high-low)/at.Epsilon, kernelEnd)
+	}
 	sums := s.logSums
 	s.fillScores(plan, cost, prior, at.Epsilon)
 	if report.Domain == KernelDomain {
@@ -68,7 +77,8 @@ func (s *sweeper) solve(plan, cost, prior *mat.Dense, at SinkhornConfig, report 
 }
 
 // sweep alternates the two updates until the tolerance or the limit. The marginal error is the L1 distance of the
-// column marginal from that of the optimum: ν, or ν exp(−g/ρ) if it is relaxed. Rows are fitted last.
+// column marginal from that of the optimum: ν, or ν exp(−g/ρ) if it is relaxed. If a marginal is relaxed, it is divided
+// by the mass of the plan, which may be any. Rows are fitted last.
 func (s *sweeper) sweep(plan *mat.Dense, sums func(*mat.Dense, bool), at SinkhornConfig, report *Report) {
 	scaleMu, scaleNu := relaxedScale(s.rhoMu, at.Epsilon), relaxedScale(s.rhoNu, at.Epsilon)
 	pace, missed := newPace(at.OverRelaxation), 0.0
@@ -157,15 +167,17 @@ func update(potential, mass, logSum []float64, scale, omega float64) {
 }
 
 func (s *sweeper) columnError(epsilon float64) float64 {
-	return missing(s.g, s.col, s.nu, s.rhoNu, epsilon)
-}
-func (s *sweeper) rowError(epsilon float64) float64 {
-	return missing(s.f, s.row, s.mu, s.rhoMu, epsilon)
+	return s.missing(s.g, s.col, s.nu, s.rhoNu, epsilon)
 }
 
-// missing is Σ |marginal of the plan − marginal of the optimum with these potentials|.
-func missing(potential, logSum, mass []float64, rho, epsilon float64) float64 {
-	sum := 0.0
+func (s *sweeper) rowError(epsilon float64) float64 {
+	return s.missing(s.f, s.row, s.mu, s.rhoMu, epsilon)
+}
+
+// missing is Σ |marginal of the plan − marginal of the optimum with these potentials|, over the mass of the plan if a
+// marginal is relaxed.
+func (s *sweeper) missing(potential, logSum, mass []float64, rho, epsilon float64) float64 {
+	sum, all := 0.0, 0.0
 	for i, m := range mass {
 		if m == 0 {
 			continue
@@ -174,7 +186,12 @@ func missing(potential, logSum, mass []float64, rho, epsilon float64) float64 {
 		if rho > 0 {
 			want *= math.Exp(-potential[i] * epsilon / rho)
 		}
-		sum += math.Abs(math.Exp(potential[i]+logSum[i]) - want)
+		moved := math.Exp(potential[i] + logSum[i])
+		all += moved
+		sum += math.Abs(moved - want)
+	}
+	if (s.rhoMu > 0 || s.rhoNu > 0) && all > 0 {
+		return sum / all
 	}
 	return sum
 }
@@ -304,13 +321,15 @@ func (s *sweeper) potentials(f, g []float64, epsilon float64) {
 // pace chooses ω. Near the solution each plain sweep contracts the error by a factor θ. Sweeps with ω up to the best,
 // ω* = 2/(1 + √(1−θ)), contract it by the λ that solves (λ + ω − 1)² = θω²λ, as in successive over-relaxation (Young
 // 1954; Thibault, Chizat, Dossal, Papadakis 2021; Lehmann et al. 2022). So the λ that is measured gives θ, and θ gives
-// ω. Far from the solution an ω may be too large: then the error grows, and ω steps back.
+// ω. Far from the solution rates say nothing, and sweeps are plain. An ω that is too large makes the error grow, swing
+// or stay: a window that does not end below all before it sends ω back.
 //
 // Over-relaxed errors swing. So the last sweep of a window is plain, and only after it can the solver stop.
 type pace struct {
 	omega, most float64
-	settled     float64 // the error when half a window was over
-	start       float64 // the error when the window began
+	used        float64 // ω of the window
+	settled     float64 // the error when half the window was over
+	least       float64 // the least error at the end of a window
 	adaptive    bool
 }
 
@@ -318,12 +337,12 @@ const (
 	paceWindow = 20   // sweeps with one ω; the last is plain
 	paceMost   = 1.99 // the largest ω
 	paceFast   = 0.3  // the largest θ at which sweeps stay plain
-	paceGrowth = 2    // the factor over a window by which the error may grow
+	paceFar    = 0.05 // the least error at which they do
 )
 
 func newPace(omega float64) pace {
 	if omega == Adaptive {
-		return pace{omega: 1, most: paceMost, adaptive: true, start: math.Inf(1)}
+		return pace{omega: 1, used: 1, most: paceMost, adaptive: true, least: math.Inf(1)}
 	}
 	return pace{omega: max(1, omega)}
 }
@@ -351,15 +370,18 @@ func (p *pace) next(done int, marginalError float64) float64 {
 func (p *pace) choose(marginalError float64) {
 	lambda := math.Pow(marginalError/p.settled, 2.0/paceWindow)
 	theta := (lambda + p.omega - 1) * (lambda + p.omega - 1) / (p.omega * p.omega * lambda)
-	if lambda > p.omega-1 && lambda < 1 && theta > paceFast && theta < 1 {
+	if marginalError < paceFar && lambda > p.omega-1 && lambda < 1 && theta > paceFast && theta < 1 {
 		p.omega = min(p.most, 2/(1+math.Sqrt(1-theta)))
 	}
 }
 
-// stepBack returns to plain sweeps, and allows half as much from then on, if the error grew over the window.
+// stepBack returns to plain sweeps, and allows half as much from then on, if the window did not lower the error.
 func (p *pace) stepBack(marginalError float64) {
-	if marginalError > paceGrowth*p.start {
-		p.omega, p.most = 1, 1+(p.omega-1)/2
+	if !(marginalError <= p.least) {
+		p.omega = 1
+		if p.used > 1 {
+			p.most = 1 + (p.used-1)/2
+		}
 	}
-	p.start = marginalError
+	p.used, p.least = p.omega, min(p.least, marginalError)
 }

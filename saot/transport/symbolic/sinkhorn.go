@@ -59,7 +59,8 @@ type Solution struct {
 	// F [n] or [B, n] and G [m] or [B, m] are the potentials, in the unit of the cost: π_ij = exp((F_i + G_j −
 	// C_ij)/ε). No gradient flows through them except in mode Unrolled.
 	F, G *graph.Node
-	// MarginalError is the L1 distance of the column marginal from that of the optimum, scalar or [B]; rows are exact.
+	// MarginalError is the L1 distance of the column marginal from that of the optimum, scalar or [B]; over the mass of
+	// the plan if a marginal is relaxed. Rows are exact.
 	// It is NaN or infinite whenever the plan is not finite: check it. No gradient flows.
 	MarginalError *graph.Node
 	// Sweeps is the number of sweeps that were done, an int32 scalar: a batch ends together.

@@ -295,7 +295,7 @@ func (s *sweeper) columnError(u, v *graph.Node) *graph.Node {
 }
 
 // missed is the L1 distance of a column marginal from that of the optimum, ν, or ν exp(−g/ρ) if it is relaxed: a scalar
-// or [B].
+// or [B]. If a marginal is relaxed, it is divided by the mass of the plan.
 func (s *sweeper) missed(columns, v *graph.Node) *graph.Node {
 	want := s.nu
 	if s.domain == transport.LogDomain {
@@ -307,7 +307,14 @@ func (s *sweeper) missed(columns, v *graph.Node) *graph.Node {
 		share := loop.Scalar(v.Graph(), v.DType(), -1/s.rhoNu)
 		want = s.held(graph.Mul(want, graph.Exp(graph.Mul(v, graph.Mul(s.epsilon, share)))), s.nu, 0)
 	}
-	return graph.Squeeze(loop.Sum(graph.Abs(graph.Sub(columns, want))), -1)
+	sum := graph.Squeeze(loop.Sum(graph.Abs(graph.Sub(columns, want))), -1)
+	if !s.relaxed() {
+		return sum
+	}
+	mass := graph.Squeeze(loop.Sum(columns), -1)
+	number := func(x float64) *graph.Node { return loop.Scalar(mass.Graph(), mass.DType(), x) }
+	some := graph.GreaterThan(mass, number(0))
+	return graph.Where(some, graph.Div(sum, graph.Where(some, mass, number(1))), sum)
 }
 
 // overshoot moves a state omega times as far as from one value to another. Without omega or a value before, it moves to
