@@ -1,5 +1,5 @@
-// Package packed has slices of floats that gob writes as bytes. What gob does with floats by itself takes half as much
-// space more and forty times as long.
+// Package packed has slices of floats that gob writes as bytes. By itself gob takes more space for floats, and much
+// more time.
 package packed
 
 import (

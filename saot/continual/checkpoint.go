@@ -84,7 +84,8 @@ type partial struct {
 	Sketches    []sketch     `json:"-"` // of each task, when it was learned
 }
 
-// maxHeader is the largest header of a checkpoint, in bytes. The file's size is no bound: a sparse file may claim any.
+// maxHeader is the largest header of a checkpoint, in bytes, and its sketches may have as many. The file's size is no
+// bound: a sparse file may claim any.
 const maxHeader = 256 << 20
 
 // checkpointMagic is the first line of a checkpoint.
@@ -111,8 +112,8 @@ func (c *checkpoint) encode(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if len(head) > maxHeader {
-		return fmt.Errorf("the header has %d bytes: no more than %d can be read back", len(head), maxHeader)
+	if most := max(len(head), sketches.Len()); most > maxHeader {
+		return fmt.Errorf("the header or the sketches have %d bytes: no more than %d can be read back", most, maxHeader)
 	}
 	out, sum := bufio.NewWriter(w), sha256.New()
 	both := io.MultiWriter(out, sum)
@@ -199,7 +200,7 @@ func headerIn(f *os.File, path string) (*checkpoint, error) {
 		return nil, damaged{fmt.Errorf("%s is damaged (%w)", path, err)}
 	}
 	first := fixed + int64(length)
-	if c.header.Sketches < 0 || c.header.Sketches > body-first {
+	if c.header.Sketches < 0 || c.header.Sketches > min(maxHeader, body-first) {
 		return nil, damaged{fmt.Errorf("%s is damaged (sketches of %d bytes of %d)", path, c.header.Sketches,
 			info.Size())}
 	}

@@ -108,7 +108,7 @@ func (s sketch) plan() ([]float64, error) {
 
 // structure compares the embeddings of the tasks seen with the sketches made when they were learned, and adds a sketch
 // of the newest. It returns nil if there is nothing to measure: no columns, a task of one node, or no sketch of an
-// earlier task, as in checkpoints of programs that made none.
+// earlier task.
 func (p *partial) structure(embed []*Embedding) (*Structure, error) {
 	if embed[0].Cols == 0 {
 		return nil, nil

@@ -15,7 +15,9 @@ const (
 	// takes LogDomain for relaxed marginals.
 	AutoDomain Domain = iota
 	// KernelDomain scales the matrix exp(−C/ε): two matrix-vector products per sweep, but exp underflows if C/ε is
-	// large. In a graph with relaxed marginals, scalings also overflow if ρ/ε is large and the masses differ.
+	// large. Solve refuses a range(C)/ε above 700 (with 0 in the range if a marginal is relaxed), even if only a
+	// forbidden pair is that expensive. In a graph with relaxed marginals, scalings also overflow if ρ/ε is large and
+	// the masses differ.
 	KernelDomain
 	// LogDomain works on potentials with log-sum-exp: one or two exponentials per entry and sweep. It never underflows.
 	LogDomain
@@ -73,8 +75,7 @@ func (m *GradientMode) UnmarshalText(text []byte) error { return gradientModeNam
 // ones.
 const Adaptive = -1
 
-// SinkhornConfig sets how an entropic optimal-transport problem is regularized and solved, on the host
-// and in a graph.
+// SinkhornConfig sets how an entropic optimal-transport problem is regularized and solved, on the host and in a graph.
 type SinkhornConfig struct {
 	// Epsilon is the weight of the entropy, in EpsilonUnit. Default 0.2, for cosine costs.
 	Epsilon float64 `json:"epsilon"`

@@ -46,17 +46,16 @@
 //   - Of the value: ∂OT_ε/∂C = π, by the envelope theorem (symbolic.Value, symbolic.SinkhornDivergence; on the host,
 //     Result.Plan, and F and G in μ and ν where marginals are exact, see Result). Nothing to compute. In a fused Gromov
 //     problem, ∂value/∂K = σπ at a settled plan, with PaperNormalization and Factor 2 alone.
-//   - Of KL(π_T‖π(C)), for plans of equal marginals: (π_T − π)/ε exactly, because the divergence is ⟨C, π_T⟩/ε −
+//   - Of KL(π_T‖π(C)), for plans with the same marginals: (π_T − π)/ε exactly, because the divergence is ⟨C, π_T⟩/ε −
 //     OT_ε(C)/ε + const (symbolic.KLPlanLoss). Nothing to compute. SAOT trains by it.
-//   - Of any function of a plan: GradientMode Implicit, and Result.ImplicitGradient on the host. It solves one linear
-//     system. For KL it is the better one if the plan has not quite converged: the system corrects the marginals by a
-//     Newton step.
-//     Both hold ε fixed, with MeanCost too.
+//   - Of any function of a plan: GradientMode Implicit, and Result.ImplicitGradient on the host. Both solve one linear
+//     system and hold ε fixed, with MeanCost too. For KL they are better if the plan has not quite converged: the
+//     system corrects the marginals by a Newton step.
 //   - Of the sweeps that were done: GradientMode Unrolled. It is slow and takes much memory.
 //
 // # Why it may not converge, and what to do
 //
-// Sweeps contract at a rate that nears 1 as range(C)/ε grows: 512 points in three dimensions, cosine cost and 50 sweeps
+// Sweeps converge more slowly as range(C)/ε grows: 512 points in three dimensions, cosine cost and 50 sweeps
 // leave a marginal error of 5e-4 at ε = 0.05 and 4e-11 at 0.2 (go test -bench Gradients ./saot/transport/symbolic). The
 // marginal error, returned with every plan, says how far it is. Report.Trace says how it got there. While it is large,
 // the gradients above are off by about that error over ε, and the columns of the plan carry wrong mass.
@@ -65,12 +64,13 @@
 //     Plans at very small ε are nearly permutations anyway: Exact finds those up to some thousand points.
 //   - Raise the sweeps: the error falls geometrically.
 //   - If ε must be small: AnnealFrom starts at a large ε and passes the potentials on, OverRelaxation takes longer
-//     steps, and Adaptive often needs a tenth of the sweeps (a fixed ω close to 2 may not converge at all). Start
+//     steps, and Adaptive often needs far fewer sweeps (a fixed ω close to 2 may not converge at all). Start
 //     takes the potentials of a problem nearby.
 //   - Kernel sweeps fail where range(C)/ε is beyond the number format: about 60 in float32 and 700 in float64, and half
 //     of that in unrolled gradients. In graphs they also fail where a marginal is relaxed, ρ/ε is large and the masses
-//     differ. Host functions then return an error; in a graph the marginal error is NaN or infinite. AutoDomain avoids
-//     it unless SinkhornConfig.CostRange is less than the cost's, and LogDomain always does.
+//     differ. Host functions then return an error. In a graph the marginal error is mostly NaN or infinite, but a plan
+//     may also be wrong without a sign. AutoDomain avoids it unless SinkhornConfig.CostRange is less than the cost's,
+//     and LogDomain always does.
 //   - LogDomain fails where C/ε itself is beyond the number format, and where the plan is: with negative costs, relaxed
 //     marginals and a small ρ its mass has no bound. Raise ρ.
 //   - The outer steps of FusedGromov solve a problem that is not convex: they may settle in different plans from

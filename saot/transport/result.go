@@ -197,8 +197,8 @@ type Report struct {
 	Domain Domain `json:"domain"` // the form of the last sweeps: KernelDomain or LogDomain
 	Outer  int    `json:"outer"`  // outer steps taken; 1 for linear problems
 	Sweeps int    `json:"sweeps"` // Sinkhorn sweeps, all outer steps together
-	// MarginalError is the L1 distance of the column marginal from that of the optimum, in [0, 2]; over the mass of the
-	// plan if a marginal is relaxed. Rows are exact.
+	// MarginalError is the L1 distance of the column marginal from that of the optimum, in [0, 2]. If a marginal is
+	// relaxed, it is divided by the mass of the plan, and has no bound. Rows are exact.
 	MarginalError float64 `json:"marginal_error"`
 	// PlanChange is the L1 distance of the last two outer plans, in [0, 2]; 0 for linear problems.
 	PlanChange float64 `json:"plan_change"`

@@ -60,8 +60,8 @@ func (s *sweeper) solve(plan, cost, prior *mat.Dense, at SinkhornConfig, report 
 	}
 	report.Domain = at.Domain.resolve(high-low <= sinkhorn.KernelBound*at.Epsilon)
 	if report.Domain == KernelDomain && high-low > kernelEnd*at.Epsilon {
-		return fmt.Errorf("transport: %w: range(C)/ε is %.3g, and the kernel form ends at %d: "+
-			"raise epsilon or use the log domain", ErrNotFinite, (high-low)/at.Epsilon, kernelEnd)
+		return fmt.Errorf("transport: range(C)/ε is %.3g: the kernel form may lose mass above %d: "+
+			"raise epsilon or use the log domain", (high-low)/at.Epsilon, kernelEnd)
 	}
 	sums := s.logSums
 	s.fillScores(plan, cost, prior, at.Epsilon)
@@ -190,7 +190,7 @@ func (s *sweeper) missing(potential, logSum, mass []float64, rho, epsilon float6
 		all += moved
 		sum += math.Abs(moved - want)
 	}
-	if (s.rhoMu > 0 || s.rhoNu > 0) && all > 0 {
+	if (s.rhoMu > 0 || s.rhoNu > 0) && all > 0 && !math.IsInf(all, 1) {
 		return sum / all
 	}
 	return sum

@@ -33,7 +33,7 @@ class TransportPage extends Page<Settings> {
   private readonly trace = new Trace();
   private readonly figures = new Figures([
     ["cost", "cost ⟨C, π⟩", "what the plan pays"],
-    ["error", "marginal error", "L1 distance of the plan's columns from their masses; with ρ, from ν·exp(−g/ρ), which the optimum has"],
+    ["error", "marginal error", "L1 distance of the plan's columns from their masses; with ρ, from ν·exp(−g/ρ), which the optimum has, over the mass moved"],
     ["sweeps", "sweeps", "pairs of updates of the potentials"],
     ["gap", "duality gap", "0 proves that the plan is optimal, where the marginal error is 0"],
     ["mass", "mass moved", "not 1 where marginals are relaxed: ρ lowers it, and ε raises it, because the entropy is smallest at entries of 1"],

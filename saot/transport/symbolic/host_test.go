@@ -389,8 +389,8 @@ func TestBarycentricGradients(t *testing.T) {
 	})
 }
 
-// What goes wrong in float32 is seen in the marginal error, never silent: ε far too small for the kernel form, and a
-// cost with a NaN or an infinity. The log form takes any ε.
+// What goes wrong in float32 here is seen in the marginal error: ε far too small for the kernel form, and a cost with a
+// NaN or an infinity. The log form takes any ε.
 func TestFloat32Extremes(t *testing.T) {
 	cost := sinkhorntest.Cost(46, 6, 5)
 	nan, inf := mat.DenseCopyOf(cost), mat.DenseCopyOf(cost)
