@@ -72,7 +72,7 @@ func allowed() map[string][]string {
 // backends are the modules that compute. Package engine alone knows them.
 var backends = []string{"github.com/gomlx/go-xla", "github.com/gomlx/compute/gobackend"}
 
-// A page loads package transport: GoMLX would make it ten times as large.
+// A web page loads package transport: GoMLX would make it several times as large.
 func TestTransportDoesWithoutGoMLX(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", module+"saot/transport").Output()
 	require.NoError(t, err)
