@@ -16,6 +16,7 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/packed"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
@@ -316,7 +317,7 @@ func TestTRACEReplaysSpaced(t *testing.T) {
 		first, err := l.slow.Snapshot()
 		require.NoError(t, err)
 		learnPath(t, l, 1)
-		require.Equal(t, first, l.memories[0].Encoder)
+		require.Equal(t, packed.Map[float32](first), l.memories[0].Encoder)
 		require.Nil(t, l.memories[1].Encoder, "until the next task")
 		second, err := l.slow.Snapshot()
 		require.NoError(t, err)
