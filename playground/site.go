@@ -39,7 +39,7 @@ func Build(ctx context.Context, out, cache string, say func(format string, args 
 	return nil
 }
 
-func modulePath(out string, module string) string {
+func modulePath(out, module string) string {
 	return filepath.Join(out, "assets", module+".wasm.gz")
 }
 

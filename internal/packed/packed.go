@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"encoding/gob"
 	"fmt"
-	"unsafe"
 )
 
 // Floats is written as little-endian numbers.
@@ -15,22 +14,18 @@ type Floats[T float32 | float64] []T
 
 // MarshalBinary returns the numbers as bytes.
 func (f Floats[T]) MarshalBinary() ([]byte, error) {
-	return binary.Append(make([]byte, 0, width[T]()*len(f)), binary.LittleEndian, []T(f))
+	return binary.Append(nil, binary.LittleEndian, []T(f))
 }
 
 // UnmarshalBinary reads what MarshalBinary returned.
 func (f *Floats[T]) UnmarshalBinary(raw []byte) error {
-	if len(raw)%width[T]() != 0 {
-		return fmt.Errorf("%d bytes are not numbers of %d bytes", len(raw), width[T]())
+	width := binary.Size(T(0))
+	if len(raw)%width != 0 {
+		return fmt.Errorf("%d bytes are not numbers of %d bytes", len(raw), width)
 	}
-	*f = make(Floats[T], len(raw)/width[T]())
+	*f = make(Floats[T], len(raw)/width)
 	_, err := binary.Decode(raw, binary.LittleEndian, []T(*f))
 	return err
-}
-
-func width[T float32 | float64]() int {
-	var x T
-	return int(unsafe.Sizeof(x))
 }
 
 // Map is floats by name.

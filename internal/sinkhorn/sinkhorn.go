@@ -43,15 +43,18 @@ func (s Stage) Limits(left int, tolerance float64) (int, float64) {
 	return left / 2, max(tolerance, annealTolerance)
 }
 
-// Rho returns ρ, 0 instead of an infinite one: both mean an exact marginal. It refuses a negative ρ by its name.
-func Rho(name string, rho float64) (float64, error) {
-	if !(rho >= 0) {
-		return 0, fmt.Errorf("%s is %v: it must be positive, or 0 for an exact marginal", name, rho)
+// Rhos returns both ρ, 0 instead of an infinite one: either means an exact marginal. It refuses a negative ρ by name.
+func Rhos(rhoMu, rhoNu float64) (mu, nu float64, err error) {
+	rho := [2]float64{rhoMu, rhoNu}
+	for i, name := range []string{"rho_mu", "rho_nu"} {
+		if !(rho[i] >= 0) {
+			return 0, 0, fmt.Errorf("%s is %v: it must be positive, or 0 for an exact marginal", name, rho[i])
+		}
+		if math.IsInf(rho[i], 1) {
+			rho[i] = 0
+		}
 	}
-	if math.IsInf(rho, 1) {
-		return 0, nil
-	}
-	return rho, nil
+	return rho[0], rho[1], nil
 }
 
 // Unbounded is ρ, infinite for an exact marginal.

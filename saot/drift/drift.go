@@ -13,7 +13,7 @@ import (
 )
 
 // ErrEqualRows is the error of Distance for points that all lie in one place.
-var ErrEqualRows = errors.New("drift: all rows of before are equal: there is no distance to compare with")
+var ErrEqualRows = errors.New("drift: all rows of the first embedding are equal: there is no distance to compare with")
 
 // Distance measures how much the pairwise distances between the same nodes changed from one embedding to another,
 //
@@ -25,7 +25,7 @@ var ErrEqualRows = errors.New("drift: all rows of before are equal: there is no 
 //
 // before, after: [n, d], row major, n ≥ 2; columns of after may differ from d: it is [n, len(after)/n]. O(n²d) time,
 // O(n²) memory. It returns an error for shapes that do not match and an entry that is not finite or above 1e100, and
-// ErrEqualRows if the rows of before are equal, or differ only by the rounding of float32.
+// ErrEqualRows if all rows of the first embedding are equal, or differ only by the rounding of float32.
 func Distance(before, after []float64, n, d int) (float64, error) {
 	if err := checkRows(before, n, d); err != nil {
 		return 0, fmt.Errorf("drift: before: %w", err)

@@ -67,9 +67,9 @@ func TestDistanceInvariances(t *testing.T) {
 		"after: 7 entries":       {before, before[:7]},
 		"after: 0 entries":       {before, nil},
 		"row 0, column 0 is NaN": {before, {math.NaN(), 0, 0, 0}},
-		"all rows of before":     {make([]float64, 8), before},
+		"all rows of the first":  {make([]float64, 8), before},
 		// These rows differ only by rounding.
-		"rows of before are": {[]float64{3, 4, 3 + 2e-7, 4, 3, 4 - 3e-7, 3, 4}, before},
+		"first embedding are": {[]float64{3, 4, 3 + 2e-7, 4, 3, 4 - 3e-7, 3, 4}, before},
 	} {
 		_, err := Distance(c[0], c[1], 4, 2)
 		require.ErrorContains(t, err, want)

@@ -30,25 +30,14 @@ type Problem struct {
 
 func (p *Problem) relaxed() bool { return p.RhoMu > 0 || p.RhoNu > 0 }
 
-// checkRho sets an infinite ρ to 0.
-func (p *Problem) checkRho() (err error) {
-	if p.RhoMu, err = sinkhorn.Rho("rho_mu", p.RhoMu); err == nil {
-		p.RhoNu, err = sinkhorn.Rho("rho_nu", p.RhoNu)
-	}
-	if err != nil {
-		return fmt.Errorf("transport: %w", err)
-	}
-	return nil
-}
-
 // check returns the marginals, rescaled or filled in, and sets an infinite ρ to 0.
 func (p *Problem) check() (mu, nu []float64, err error) {
 	if err := checkCost("cost", p.Cost); err != nil {
 		return nil, nil, err
 	}
 	n, m := p.Cost.Dims()
-	if err := p.checkRho(); err != nil {
-		return nil, nil, err
+	if p.RhoMu, p.RhoNu, err = sinkhorn.Rhos(p.RhoMu, p.RhoNu); err != nil {
+		return nil, nil, fmt.Errorf("transport: %w", err)
 	}
 	if p.Start != nil && len(p.Start) != n {
 		return nil, nil, fmt.Errorf("transport: start has %d entries and the cost %d rows: they must agree",

@@ -86,7 +86,11 @@ const floor32 = 2e-6
 // disagree, cfg is not valid, or OverRelaxation is Adaptive, which only transport.Solve has.
 func (p Problem) Sinkhorn(cfg transport.SinkhornConfig) Solution {
 	p.assert()
-	if err := errors.Join(cfg.Validate(), p.checkRho()); err != nil {
+	var err error
+	if p.RhoMu, p.RhoNu, err = sinkhorn.Rhos(p.RhoMu, p.RhoNu); err != nil {
+		err = fmt.Errorf("symbolic: %w", err)
+	}
+	if err := errors.Join(cfg.Validate(), err); err != nil {
 		panic(err)
 	}
 	if cfg.OverRelaxation == transport.Adaptive {
@@ -106,17 +110,6 @@ func (p Problem) Sinkhorn(cfg transport.SinkhornConfig) Solution {
 		solution.Plan = implicitPlan(given, solution.Plan, epsilon, p, cfg)
 	}
 	return solution
-}
-
-// checkRho sets an infinite ρ to 0.
-func (p *Problem) checkRho() (err error) {
-	if p.RhoMu, err = sinkhorn.Rho("rho_mu", p.RhoMu); err == nil {
-		p.RhoNu, err = sinkhorn.Rho("rho_nu", p.RhoNu)
-	}
-	if err != nil {
-		return fmt.Errorf("symbolic: %w", err)
-	}
-	return nil
 }
 
 // anneal solves for each ε in turn, from the potentials of the one before. It returns the last solution, and its ε in
