@@ -34,6 +34,40 @@ func TestEmbedStays(t *testing.T) {
 	b.Until(`location.hash === '#embed'`)
 }
 
+// An address that comes just before the page writes its own one is taken, not overwritten.
+func TestAddressThatComesIsTaken(t *testing.T) {
+	b := open(t)
+	for _, c := range []struct{ page, hash, taken string }{
+		{"transport.html#preset=ring", "#preset=path", `page.settings.preset === 'moons'`}, // it has no path
+		{"gromov.html#preset=ring", "#preset=path", `page.settings.preset === 'path'`},
+		{"continual.html#tasks=5", "#tasks=4", `page.settings.tasks === 4`},
+	} {
+		b.at(t, c.page)
+		b.Until(fmt.Sprintf(`(() => {
+			const timer = window.setTimeout;
+			let write = null;
+			window.setTimeout = f => (write = f, 0);
+			page.remember();
+			window.setTimeout = timer;
+			if (write === null) return false; // another write waits
+			location.hash = '%s';
+			write();
+			return true;
+		})()`, c.hash))
+		b.Until(c.taken)
+	}
+}
+
+// A write that waits when an address comes is dropped.
+func TestAddressThatComesStays(t *testing.T) {
+	b := open(t)
+	b.at(t, "continual.html#recording=&tasks=5")
+	b.Do(`window.past = performance.now() + 1000, page.remember(), location.hash = '#recording=&tasks=4', true`)
+	b.Until(`performance.now() > past`)
+	require.Equal(t, "#recording=&tasks=4", b.Text(`location.hash`))
+	require.InDelta(t, 4, b.Number(`page.settings.tasks`), 0)
+}
+
 // What the page cannot do stays on it while the pointer moves.
 func TestFaultStays(t *testing.T) {
 	b := open(t)

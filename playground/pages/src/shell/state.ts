@@ -3,8 +3,18 @@
 
 export type Values = Record<string, string | number | boolean>;
 
-/** The values of the address. Those that are not of a default's type, or not finite, keep the default. */
+let waiting = 0; // the timer of a write
+let newest = ""; // what it writes
+let known = ""; // the address as it was read or written last
+
+/**
+ * The values of the address. Those that are not of a default's type, or not finite, keep the default. A write that still
+ * waits is dropped: the address is newer.
+ */
 export function read<T extends Values>(defaults: T): T {
+  clearTimeout(waiting);
+  waiting = 0;
+  known = location.hash;
   const values: Values = { ...defaults };
   const address = new URLSearchParams(location.hash.slice(1));
   for (const [key, value] of Object.entries(defaults)) {
@@ -37,9 +47,6 @@ export function fragment<T extends Values>(values: T, defaults: T): string {
   return address.toString();
 }
 
-let waiting = 0;
-let newest = "";
-
 /**
  * Shows values in the address, without a new entry in the history. A page in a frame keeps its "embed" there. Browsers limit
  * how often: three times a second.
@@ -49,8 +56,10 @@ export function write(text: string) {
   if (waiting) return;
   waiting = window.setTimeout(() => {
     waiting = 0;
+    if (location.hash !== known) return; // another address came: its hashchange event is on the way
     const address = newest ? `#${newest}` : location.pathname + location.search;
     if (location.hash.slice(1) !== newest) history.replaceState(null, "", address);
+    known = location.hash;
   }, 350);
 }
 
