@@ -36,7 +36,7 @@ type Page struct {
 	Modules []string // the WebAssembly modules that the page loads at once
 }
 
-// Pages lists the pages in the order of the navigation. "index" is the first page and has no bundle.
+// pages lists the pages in the order of the navigation. "index" is the first page and has no bundle.
 var pages = []Page{
 	{Name: "index", Title: "Playground", Summary: "Optimal transport and continual graph learning in a browser tab."},
 	{Name: "transport", Title: "Transport", Modules: []string{"solver"},

@@ -16,9 +16,10 @@ import (
 )
 
 // Build writes the playground into a folder that any web server can serve, under any prefix: pages, scripts, and the
-// modules, compressed. It needs the go command and no network. The cache is the folder where modules are built; ""
-// means DefaultCache. say, unless nil, hears what takes long. Build returns an error if the sources or Go are missing,
-// if a module does not compile, and if a file cannot be written.
+// modules, compressed. It needs the go command, and outside a checkout a network or a module cache that has this
+// version. The cache is the folder where modules are built; "" means DefaultCache. say, unless nil, hears what takes
+// long. Build returns an error if the sources or Go are missing, if a module does not compile, and if a file cannot be
+// written.
 func Build(ctx context.Context, out, cache string, say func(format string, args ...any)) error {
 	tool, err := prepare(ctx, out, cache)
 	if err != nil {
@@ -116,7 +117,8 @@ func (s *Server) Wait() error {
 	return errors.Join(all...)
 }
 
-// Close removes the served files. The context of NewServer must have ended, or Wait returned.
+// Close removes the served files. Wait must have returned: a module that is written later would make the folder
+// again.
 func (s *Server) Close() error { return os.RemoveAll(s.dir) }
 
 // ServeHTTP answers a request for a file. One for a module waits until it is built.

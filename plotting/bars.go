@@ -34,7 +34,7 @@ type BarOptions struct {
 
 // Bars draws one group of bars for each label, a bar for each series, from zero, each with its value: the KL divergence
 // of several plans, or the share of mass in each block. It returns an error for no labels or series, lengths that
-// differ, a value that is not finite and a spread that is negative.
+// differ, a value that is not finite, a spread that is negative, and limits or references that cannot be drawn.
 func Bars(labels []string, series []BarSeries, o BarOptions) (Figure, error) {
 	if len(labels) == 0 || len(series) == 0 {
 		return Figure{}, fmt.Errorf("plotting: bars %q: %d labels and %d series: want one or more of each",
@@ -268,8 +268,8 @@ type NamedPlan struct {
 // group marks what a plan that ignores classes sends there: the share of those columns in all mass. Plans whose
 // columns differ in that by more than 1 % have no such line.
 //
-// plans: each [len(rows), len(cols)], row major; names: of the classes, at least as many as there are.
-// It returns an error for no plans, those of BlockMass, and a class without mass.
+// plans: each [len(rows), len(cols)], row major; names: one for each class, in order. It returns an
+// error for no plans, those of BlockMass, and a class without mass; so a name without rows is one.
 func BlockBars(plans []NamedPlan, rows, cols []int, names []string, o BarOptions) (Figure, error) {
 	if len(plans) == 0 || len(names) == 0 {
 		return Figure{}, errors.New("plotting: block bars: no plans, or no names of classes")

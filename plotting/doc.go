@@ -65,5 +65,5 @@
 // Pictures share one style: a sans-serif face with serif mathematics, ramps that stay ordered in gray and for
 // color-blind readers (viridis, YlGnBu; RdBu for signed values), and the categorical colors of Okabe and Ito (2008),
 // always with markers or dashes that differ as well. Titles are above the data. A Grid is at most 960 pixels wide, the
-// column of a notebook.
+// column of a notebook, unless one of its figures is wider.
 package plotting

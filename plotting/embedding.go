@@ -42,13 +42,19 @@ type Plane struct {
 // NewPlane returns the plane of the first two principal components of all frames together, and the window that holds
 // them. Drawn on it, a point that stays does not move from frame to frame.
 //
-// frames: each [n, d], row major, n at least 1 and not the same for all. It returns an error for no frames, rows
-// that are not whole, and an entry that is not finite.
+// frames: each [n, d], row major; n is at least 1 and may differ. It returns an error for no frames, rows that are not
+// whole, and an entry that is not finite.
 func NewPlane(d int, frames ...[]float64) (*Plane, error) {
-	all := slices.Concat(frames...)
-	if d < 1 || len(all)%max(d, 1) != 0 {
-		return nil, fmt.Errorf("plotting: plane: %d entries in %d dimensions: want whole rows", len(all), d)
+	if d < 1 {
+		return nil, fmt.Errorf("plotting: plane: %d dimensions: want 1 or more", d)
 	}
+	for k, frame := range frames {
+		if len(frame) == 0 || len(frame)%d != 0 {
+			return nil, fmt.Errorf("plotting: plane: frame %d has %d entries in %d dimensions: want whole rows", k,
+				len(frame), d)
+		}
+	}
+	all := slices.Concat(frames...)
 	p, err := principal(all, len(all)/d, d)
 	if err != nil {
 		return nil, fmt.Errorf("plotting: plane: %w", err)

@@ -22,6 +22,25 @@ func TestPCA(t *testing.T) {
 	require.InDelta(t, 0, plane.share[1], 1e-12)
 }
 
+func TestPlaneTakesWholeRows(t *testing.T) {
+	whole := []float64{0, 0, 3, 4}
+	_, err := NewPlane(2, whole, whole[:2])
+	require.NoError(t, err)
+	for _, c := range []struct {
+		d      int
+		frames [][]float64
+		says   string
+	}{
+		{2, [][]float64{whole, whole[:3], whole[:1]}, "frame 1 has 3 entries in 2 dimensions: want whole rows"},
+		{2, [][]float64{{}}, "frame 0 has 0 entries"},
+		{0, nil, "0 dimensions: want 1 or more"},
+		{2, nil, "plane"},
+	} {
+		_, err := NewPlane(c.d, c.frames...)
+		require.ErrorContains(t, err, c.says)
+	}
+}
+
 func TestPCAKeepsDistancesInThePlane(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	const n, d = 9, 5

@@ -27,8 +27,8 @@ type TradeOffOptions struct {
 // TradeOff draws AP against the seconds that learning a task takes, a labeled point for each method with error bars of
 // one standard deviation over seeds (divisor n−1), as in Figure 4 of the SAOT paper. The axis of time is logarithmic
 // when the times span more than a decade; a bar that would reach 0 there ends at the edge. Labels have the colors of
-// their points, darker where white needs it, and overlap neither points nor lines nor one another; a line ties a label
-// that had to move away to its point.
+// their points, darker where white needs it, and overlap neither points nor lines nor one another where there is room;
+// a line ties a label that had to move away to its point.
 //
 // It returns an error if there are no methods, or one has no name, no matrices, or not as many positive finite times as
 // matrices.

@@ -25,7 +25,7 @@ func (r Relation) structureOf(pair *train.Pair, view int, points []int32) transp
 
 // walks returns [Â²]_PP [M, M], the rows and columns of Â² that belong to the points: how much of one point two hops of
 // propagation bring to another. Its diagonal is 0, as that of an adjacency is. Where edges go one way, it is the mean
-// of both ways. O(M·d²) time for degrees of d.
+// of both ways. O(M·d² + M²) time for degrees of d.
 func walks(neighbors func(v int32) []int32, points []int32) *mat.Dense {
 	near := nearby(neighbors, points)
 	place := make(map[int32]int, len(points))

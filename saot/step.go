@@ -48,8 +48,9 @@ func (l *Learner) loss(in inputs[*Node]) train.Loss {
 	return l.config.transportLoss(z, teacher, in)
 }
 
-// transportLoss returns L_total = L_mat + α·L_str + β·L_skd and its parts, for the student's and the teacher's
-// embeddings [M, out] of the aligned nodes in both views. Without distillation, no teacher is read.
+// transportLoss returns L_total = L_mat + α·L_str + β·L_skd and, as its parts, the three without α and β, for the
+// student's and the teacher's embeddings [M, out] of the aligned nodes in both views. Without distillation, no teacher
+// is read.
 func (c Config) transportLoss(z, teacher [2]*Node, in inputs[*Node]) train.Loss {
 	zero := Scalar(z[0].Graph(), dtypes.Float32, 0)
 	cost := symbolic.CosineCost(z[0], z[1]) // R(Z₁, Z₂)
@@ -128,8 +129,8 @@ func (c Config) distillationBetween(rows *Node, z, teacher [2]*Node) (loss, marg
 // distillation returns L_skd (Eq. 12) or its stand-in of Table 4 for the embeddings of student and teacher in both
 // views, and the marginal error of the plan that it makes, 0 if it makes none.
 //
-// Shapes: z, teacher [M, d], plan, cost [M, M]; returns scalars. The gradient flows to cost, or, of cosine and mse,
-// to z.
+// Shapes: z, teacher [M, d], plan, cost [M, M]; returns scalars. The gradient flows as matchingLoss says, or, of
+// cosine and mse, to z.
 func (c Config) distillation(z, teacher [2]*Node, plan, cost *Node) (loss, marginalError *Node) {
 	if c.Distillation != DistillPlan {
 		loss = MulScalar(Add(c.pointDistillation(z[0], teacher[0]), c.pointDistillation(z[1], teacher[1])), 0.5)
@@ -202,8 +203,8 @@ func (c Config) pointDistillation(z, teacher *Node) *Node {
 	return OneMinus(ReduceAllMean(Div(dot, norms)))
 }
 
-// patchFanOut is how many neighbors of a node are aligned with it in a step on samples or patches. M nodes drawn at
-// random from a large graph have hardly an edge among them, and L⊗π_G would say nothing.
+// patchFanOut is how many neighbors of a node are at most aligned with it in a step on samples or patches. M nodes
+// drawn at random from a large graph have hardly an edge among them, and L⊗π_G would say nothing.
 const patchFanOut = 4
 
 // patches deals the first nodes of a graph out in a random order, each with some of its neighbors. No edge may lead

@@ -49,7 +49,7 @@ page opens in the browser. Nothing is fetched from the network.`,
 	}
 	cmd.Flags().StringVar(&o.out, "out", "", "run folder; default: a fresh one under runs")
 	cmd.Flags().StringVar(&o.engine, "engine", "",
-		"engine to compute on, as saot engines names it; default: the fastest one present")
+		"engine to compute on, as saot engines names it; default: $GOMLX_BACKEND, else the fastest one present")
 	cmd.Flags().BoolVar(&o.stay, "no-open", false, "do not open the page")
 	return cmd
 }

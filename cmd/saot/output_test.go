@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -137,6 +139,31 @@ func TestDemo(t *testing.T) {
 	page := filepath.Join(dir, recordingPage)
 	require.True(t, strings.HasSuffix(stdout.String(), "\nthe run, step by step: "+page+"\n"), stdout.String())
 	require.FileExists(t, page)
+}
+
+// Errors are printed without the names of our packages, which errors of most of them begin with.
+func TestErrorsNameNoPackage(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{.ImportPath}} {{.Name}} {{.Dir}}", ".").Output()
+	require.NoError(t, err)
+	found := 0
+	for line := range strings.Lines(string(out)) {
+		if !strings.HasPrefix(line, "github.com/saot-go/saot/") {
+			continue
+		}
+		words := strings.SplitN(strings.TrimSpace(line), " ", 3)
+		name := words[1]
+		files, err := filepath.Glob(filepath.Join(words[2], "*.go"))
+		require.NoError(t, err)
+		for _, path := range files {
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			if strings.Contains(string(text), `Errorf("`+name+`: `) {
+				found++
+				require.Equal(t, "it failed", oneLine(errors.New(name+": it failed")), path)
+			}
+		}
+	}
+	require.Positive(t, found)
 }
 
 // The exit statuses are what docs/reliability.md promises to scripts.

@@ -71,9 +71,10 @@ func (o *runOptions) command() *cobra.Command {
 		"folder of the datasets' files; default: $SAOT_DATA, else saot/data in your cache")
 	f.StringVar(&o.Method, "method", "saot", "what learns; saot methods lists what there is")
 	f.StringVar(&o.Engine, "engine", "",
-		"engine to compute on, as saot engines names it; default: the fastest one present")
+		"engine to compute on, as saot engines names it; default: $GOMLX_BACKEND, else the fastest one present")
 	f.IntVar(&o.Devices, "devices", 1, "XLA's devices that sampled steps are split over, for "+splitting())
-	f.Uint64Var(&o.Seed, "seed", 0, "seed for everything random except the split")
+	f.Uint64Var(&o.Seed, "seed", 0,
+		"seed of the method and its probes; the split, a random class order and generated graphs have their own")
 	f.StringVar(&o.out, "out", "", "run folder; default: a fresh one under runs")
 	f.StringVar(&o.resume, "resume", "", "continue the interrupted run in this folder, with its own settings")
 	f.BoolVar(&o.keep, "keep-model", false,

@@ -23,7 +23,7 @@ type stream = datasets.Stream
 type logMode int
 
 const (
-	logProgress logMode = iota // a progress bar on a terminal, nothing elsewhere
+	logProgress logMode = iota // a progress bar on a terminal, and a line that names the engine
 	logText                    // slog's text lines
 	logJSON                    // slog's JSON lines
 )

@@ -82,7 +82,7 @@ func newSweepCommand() *cobra.Command {
 	f.StringVar(&o.data, "data", os.Getenv("SAOT_DATA"),
 		"folder of the datasets' files; default: $SAOT_DATA, else saot/data in your cache")
 	f.StringVar(&o.engine, "engine", "",
-		"engine to compute on, as saot engines names it; default: the fastest one present")
+		"engine to compute on, as saot engines names it; default: $GOMLX_BACKEND, else the fastest one present")
 	f.BoolVar(&o.dry, "dry-run", false,
 		"say what the specs are for, list the runs and what they are estimated to take, and do none")
 	f.BoolVar(&o.fetch, "fetch", false, "first fetch the datasets that are not there, as saot data get does")

@@ -33,7 +33,7 @@ type Request struct {
 	Client   *http.Client            // default: a plain one; redirections are followed as Fetch says, whatever it does
 	Stall    time.Duration           // a connection that brings nothing for this long is resumed; default 30 s
 	Retries  int                     // fruitless attempts in a row before a mirror is given up; default 4
-	Backoff  time.Duration           // the pause before the second attempt, which doubles with each; default 1 s
+	Backoff  time.Duration           // before the second attempt; doubles with each, up to 64 times; default 1 s
 	ByHand   string                  // what to do with a file from a browser, for errors; default: where to put it
 
 	now func() time.Time // the clock of the watchdog; nil is time.Now

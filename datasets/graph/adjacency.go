@@ -148,7 +148,7 @@ func (a *Adjacency) Undirected() Adjacency {
 }
 
 // Induced returns the adjacency that the nodes induce: row k belongs to nodes[k]. The nodes must be distinct.
-// O(NumNodes + the degrees of the nodes) time.
+// O(NumNodes + the degrees of the nodes) time, and a sort of each row if the nodes do not ascend.
 func (a *Adjacency) Induced(nodes []int32) Adjacency {
 	position := make([]int32, a.NumNodes()) // new id + 1; 0 is absent
 	for k, i := range nodes {

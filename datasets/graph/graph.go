@@ -1,5 +1,6 @@
 // Package graph is the one graph type of the module: a sparse adjacency, node features, and their algebra. Readers of
-// datasets fill it; encoders, views, the replay memory and every method take it. It imports only helpers in internal.
+// datasets fill it; encoders, views, the replay memory and every method take it. Besides
+// gonum it imports only helpers in internal.
 package graph
 
 import (
@@ -28,7 +29,8 @@ func (g *Graph) Induced(nodes []int32) *Graph {
 
 // DisjointUnion stacks graphs into one without edges between them: a block-diagonal adjacency and stacked features.
 // Node i of a graph becomes node i + the number of nodes of the graphs before it. It returns an error if there is no
-// graph, if the features differ in width or storage, or if some graphs are directed and others are not.
+// graph, if the features differ in width or storage, if some graphs are directed and others are not, or if there are
+// more nodes than an int32 counts.
 func DisjointUnion(graphs ...*Graph) (*Graph, error) {
 	if len(graphs) == 0 {
 		return nil, errors.New("graph: disjoint union of no graphs")

@@ -1,6 +1,6 @@
 // Package training is the learner of the playground: it takes a method through a stream as "saot run" does, in a run
-// folder, and tells what happens as messages that a page can draw. The folder holds what a run of the command line
-// holds, so that saot audit, saot show and saot run --resume read it.
+// folder, and tells what happens as messages that a page can draw. The folder holds what "saot run" leaves, except
+// metrics, TensorBoard's log and the picture, so that saot audit, saot show and saot run --resume read it.
 package training
 
 import (

@@ -22,7 +22,8 @@ type Part struct {
 	Break bool
 }
 
-// ShowParts shows parts as the picture that RunParts leaves behind, for where no browser answers.
+// ShowParts shows parts as the picture that RunParts leaves behind, for where no browser answers. It returns an error
+// for no parts, and one that wraps ErrNoNotebook outside a notebook.
 func ShowParts(parts []Part) error {
 	var figures []plotting.Figure
 	var breaks []bool

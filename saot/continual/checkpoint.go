@@ -226,7 +226,7 @@ func checkSum(f io.ReaderAt, body int64) (bool, error) {
 
 // RunFiles are the names in a run folder that Run writes: a folder that has one of them holds a run.
 func RunFiles() []string {
-	return []string{CheckpointFile, EarlierFile, ResultFile, ModelFile, record.Folder}
+	return []string{CheckpointFile, EarlierFile, DamagedFile, ResultFile, ModelFile, record.Folder}
 }
 
 func prepareDir(dir string, resume bool) error {

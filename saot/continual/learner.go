@@ -1,7 +1,7 @@
 // Package continual is the protocol of continual graph learning: a method sees one task after another; after each, it
 // is scored on every task seen so far. A self-supervised learner sees no labels, and linear probes score its frozen
-// embeddings; a supervised method is its own classifier. It imports datasets, drift, engine and transport, and knows no
-// method.
+// embeddings; a supervised method is its own classifier. It imports datasets, drift, engine, record and transport, and
+// knows no method.
 package continual
 
 import (
@@ -51,8 +51,8 @@ type Term struct {
 // Step is what a learner tells an observer after a training step.
 type Step struct {
 	Task          int     // from 0; Run sets it
-	Done, Steps   int     // steps of the task taken, this one included, and all of them, which Run makes Done or more
-	Terms         []Term  // loss terms in a fixed order, the total first
+	Done, Steps   int     // steps taken, this one included, and all; a method that trains in parts counts each part
+	Terms         []Term  // loss terms in a fixed order, the total first; cat and puma condense by a "discrepancy"
 	MarginalError float64 // of the Sinkhorn plan between embeddings; 0 where none is solved
 	Figures       []Term  // further figures in a fixed order, such as norms of gradients; for recordings
 }
@@ -60,12 +60,12 @@ type Step struct {
 // TaskReport is what a learner records about one task; it goes into the Result as it is.
 type TaskReport struct {
 	Task        int                `json:"task"`  // from 0; Run sets it
-	Nodes       int                `json:"nodes"` // nodes of the batched graph, replay included
+	Nodes       int                `json:"nodes"` // of the graph of the steps, with what replay joins to it
 	Epochs      int                `json:"epochs"`
 	Steps       int                `json:"steps"`       // training steps taken; 0 in results that do not record it
 	Seconds     float64            `json:"seconds"`     // wall time of Learn, which Run measures
 	FirstLoss   []Term             `json:"first_loss"`  // terms of the first step
-	LastLoss    []Term             `json:"last_loss"`   // terms of the last step
+	LastLoss    []Term             `json:"last_loss"`   // of the last step; class-il's where each setting has a network
 	Diagnostics map[string]float64 `json:"diagnostics"` // solver and timing figures by name, documented by the learner
 }
 
@@ -79,7 +79,9 @@ type StepEvent struct {
 	Tasks int // tasks of the stream
 }
 
-// FrameEvent follows a frame of the recording (Options.Record), before the StepEvent of its step.
+// FrameEvent follows a frame of the recording (Options.Record). It comes before the StepEvent of its step, except for
+// the last frame of a part of the training, which comes when the next step is taken or Learn has returned. The frame of
+// step 0 has no StepEvent.
 type FrameEvent struct {
 	Task  record.Task // with the names so far, without frames; it and its content must not be changed
 	Frame record.Frame

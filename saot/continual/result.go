@@ -113,19 +113,24 @@ type Fit struct {
 	Iterations int     `json:"iterations,omitempty"` // converged: L-BFGS iterations at λ
 	Gradient   float64 `json:"gradient,omitempty"`   // converged: largest entry of the gradient at the solution for λ
 	Valid      float64 `json:"valid,omitempty"`      // converged and head: mean accuracy on valid nodes, in percent
+	NoValid    bool    `json:"no_valid,omitempty"`   // head: there are no valid nodes
 }
 
-// ValidAP returns the average performance on the valid nodes after the last task, by which settings may be chosen. It
-// returns false if the probe does not keep valid apart from test, or if an early result does not record it.
+// ValidAP returns the average performance on the valid nodes after the last task, by which settings may be chosen: the
+// mean over the heads with valid nodes. It returns false if the probe does not keep valid apart from test, or if an
+// early result does not record it.
 func (s *Score) ValidAP() (float64, bool) {
 	if len(s.Fits) == 0 || s.Probe == ProbePaper {
 		return 0, false
 	}
-	sum, heads := 0.0, s.Fits[len(s.Fits)-1]
-	for _, head := range heads {
-		sum += head.Valid
+	sum, heads := 0.0, 0
+	for _, head := range s.Fits[len(s.Fits)-1] {
+		if !head.NoValid {
+			sum += head.Valid
+			heads++
+		}
 	}
-	return sum / float64(max(1, len(heads))), sum > 0
+	return sum / float64(max(1, heads)), sum > 0
 }
 
 // The paper probe stopped early if it kept a head from its first checks, by epoch, that is this many percentage points
@@ -160,7 +165,9 @@ type Evaluation struct {
 	Task         int           `json:"task"`
 	EmbedSeconds float64       `json:"embed_seconds"`
 	Probes       []ProbeTiming `json:"probes"`
-	Structure    *Structure    `json:"structure,omitempty"` // of the embeddings; early results have none
+	// Structure is of the embeddings; nil for supervised methods, where there is nothing to measure, and in early
+	// results.
+	Structure *Structure `json:"structure,omitempty"`
 }
 
 // ProbeTiming is the wall time of one row. The two settings of the paper probe are fitted side by side: their times

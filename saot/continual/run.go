@@ -19,11 +19,11 @@ import (
 // embeddings without columns also need an Engine.
 type Options struct {
 	Engine *engine.Engine // fits the probes; may be nil for supervised methods and embeddings without columns
-	Probes []Probe        // none means all
+	Probes []Probe        // none means those of Probes
 	// ProbeRows bounds the train nodes that probes are fitted to, all tasks together; 0 is no bound. Where there are
 	// more, every class of every task keeps its share of them, and 10 at least. Held-out nodes are always all scored.
 	ProbeRows int
-	Seed      uint64 // of the probes' initial weights; the learner has its own
+	Seed      uint64 // of the probes' initial weights and the nodes of a recording; the learner has its own
 	Dir       string // run folder for checkpoints and the result; "" writes no files
 	Resume    bool   // continue after the last checkpoint in Dir; where there is none, start at the first task
 	Keep      bool   // keep the learner in Dir/model, for Audit; a run that is resumed keeps it if any stretch was to
@@ -46,9 +46,10 @@ type Options struct {
 // time may work in a Dir.
 //
 // Run stops with an error, leaving the last checkpoint in place, when m is neither of the two, when ctx is canceled
-// (the error is ctx's), when a loss term or an embedding is not finite, when a task cannot be probed (no train, valid
-// or test nodes), when Dir holds another run, or cannot be written, and when what is resumed is not the same run. A
-// resumed run ends with the same matrices as an uninterrupted one, bit for bit on an engine that repeats its sums.
+// (the error is ctx's), when a loss term or an embedding is not finite, when a task cannot be probed (no train or test
+// nodes, or, for the converged probe, no valid nodes), when Dir holds another run, or cannot be written, and when what
+// is resumed is not the same run. A resumed run ends with the same matrices as an uninterrupted one, bit for bit on an
+// engine that repeats its sums.
 func Run(ctx context.Context, stream *datasets.Stream, m Method, opt Options) (*Result, error) {
 	r, err := newRun(stream, m, opt)
 	if err != nil {

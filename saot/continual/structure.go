@@ -147,7 +147,7 @@ func (p *partial) structure(embed []*Embedding) (*Structure, error) {
 // drift returns the change of distances and of the plan since the sketch was made.
 func (s sketch) drift(now sketch) (distance, plan float64, err error) {
 	distance, err = drift.Distance(s.floats(), now.floats(), now.count(), s.Cols)
-	if err != nil && !errors.Is(err, drift.ErrEqualRows) { // without a distance, none can change
+	if err != nil && !errors.Is(err, drift.ErrEqualRows) { // equal rows then: the change counts as 0
 		return 0, 0, err
 	}
 	plan, err = planDrift(s, now)

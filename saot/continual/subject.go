@@ -101,7 +101,8 @@ func lent(task *datasets.Task) *graph.Graph {
 
 // Supervised is a method of continual learning that trains on labels and classifies by itself. Run calls Learn once per
 // task, in order, and Logits for every task seen so far after each, once for each setting, or once for both (OneHead).
-// Graphs are the stream's, as for a Learner.
+// With Options.Record, Run calls Logits once more right after Learn, for the task in class-il. Graphs are the stream's,
+// as for a Learner.
 type Supervised interface {
 	Method
 	// Learn trains on the next task, calling observe (which may be nil) once per step. It returns ctx.Err() when
@@ -121,6 +122,7 @@ type OneHead interface {
 }
 
 // Labeled is a task as a supervised learner sees it: the whole graph, and the labels of its train and valid nodes.
+// Train and Valid belong to the stream and must not be written to.
 type Labeled struct {
 	Graph        *graph.Graph
 	Train, Valid []int32 // nodes
@@ -197,8 +199,8 @@ func (s *supervised) rows(ctx context.Context, seen int, _ *partial, e *Evaluati
 	return rows, fits, nil
 }
 
-// headFits records the accuracy on valid: one classifier over all tasks in class-il, one a task in task-il. Tasks
-// without valid nodes, whose accuracy is NaN, take no part in the mean.
+// headFits records the accuracy on valid: one classifier over all tasks in class-il, one for each task in
+// task-il. The accuracy of a task without valid nodes is NaN.
 func headFits(s Setting, valid []float64) []Fit {
 	if s == ClassIL {
 		valid = slices.DeleteFunc(slices.Clone(valid), math.IsNaN)
@@ -206,7 +208,7 @@ func headFits(s Setting, valid []float64) []Fit {
 	}
 	fits := make([]Fit, len(valid))
 	for j, v := range valid {
-		if !math.IsNaN(v) {
+		if fits[j].NoValid = math.IsNaN(v); !fits[j].NoValid {
 			fits[j].Valid = v
 		}
 	}

@@ -104,15 +104,18 @@ func TestSupervisedRun(t *testing.T) {
 func TestSupervisedWithoutValidNodes(t *testing.T) {
 	some, all := smallStream(), smallStream()
 	some.Tasks[1].Split.Valid = nil
-	last := func(stream *datasets.Stream, s Setting) []Fit {
+	last := func(stream *datasets.Stream, s Setting) *Score {
 		r, err := Run(context.Background(), stream, &nearestMean{}, Options{})
 		require.NoError(t, err)
 		score, ok := r.Score(s, ProbeHead)
 		require.True(t, ok)
-		return score.Fits[2]
+		return score
 	}
-	own := last(all, TaskIL)
-	require.Equal(t, []Fit{own[0], {}, own[2]}, last(some, TaskIL))
+	own, without := last(all, TaskIL).Fits[2], last(some, TaskIL)
+	require.Equal(t, []Fit{own[0], {NoValid: true}, own[2]}, without.Fits[2])
+	chosenBy, ok := without.ValidAP()
+	require.True(t, ok)
+	require.InDelta(t, (own[0].Valid+own[2].Valid)/2, chosenBy, 1e-9)
 	l := &nearestMean{}
 	_, err := Run(context.Background(), all, l, Options{})
 	require.NoError(t, err)
@@ -122,11 +125,11 @@ func TestSupervisedWithoutValidNodes(t *testing.T) {
 		mean += l.accuracy(task, task.Split.Valid, 0, 6) / 2
 	}
 	require.Positive(t, mean)
-	require.InDelta(t, mean, last(some, ClassIL)[0].Valid, 1e-9)
+	require.InDelta(t, mean, last(some, ClassIL).Fits[2][0].Valid, 1e-9)
 	for j := range some.Tasks {
 		some.Tasks[j].Split.Valid = nil
 	}
-	require.Equal(t, []Fit{{}}, last(some, ClassIL))
+	require.Equal(t, []Fit{{NoValid: true}}, last(some, ClassIL).Fits[2])
 }
 
 // accuracy is that of the nearest mean among the classes from first to before end, which are the toy's columns, in

@@ -21,7 +21,7 @@ var ErrEqualRows = errors.New("drift: all rows of the first embedding are equal:
 //
 // the relative Frobenius change of the doubly centered distance matrix (centered as in distance covariance: Székely,
 // Rizzo, Bakirov 2007). It is 0 if all distances stayed, however the embedding was moved, turned or mirrored; an
-// embedding scaled by s gives |s − 1|.
+// embedding scaled by s gives ||s| − 1|.
 //
 // before, after: [n, d], row major, n ≥ 2; columns of after may differ from d: it is [n, len(after)/n]. O(n²d) time,
 // O(n²) memory. It returns an error for shapes that do not match and an entry that is not finite or above 1e100, and

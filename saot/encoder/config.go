@@ -204,8 +204,8 @@ func (c Config) ProjectViews(scope *model.Scope, x Features[*Node], projected []
 // ProjectViews.
 //
 // Shapes: mask [N, 1] is 1 on real nodes and 0 on padding; of several views [views, N, 1], and BatchNorm normalizes
-// each by itself. Returns [N, out] or [views·N, out], whose padded rows mean nothing. Gradients flow to the variables
-// and to projected.
+// each by itself. Returns [N, out] or [views·N, out], whose padded rows mean nothing, or, where nodes are aligned,
+// [views·M, out]. Gradients flow to the variables and to projected.
 func (c Config) Encode(scope *model.Scope, projected []*Node, p Propagation, mask *Node, mode Mode) *Node {
 	return c.architecture().encode(scope, projected, p, mask, mode)
 }

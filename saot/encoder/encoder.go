@@ -90,7 +90,8 @@ func (enc *Encoder) forward(in Input[*Node], mode Mode) (z *Node, projected []*N
 	return enc.Config.Encode(scope, projected, NewPropagation(*in.Operator), in.Mask, mode), projected
 }
 
-// Forward runs the frozen encoder over a batch and returns Z [N, out] and the products of Project, padding included.
+// Forward runs the encoder as it is now, in inference mode, over a batch and returns Z [N, out] and the products of
+// Project, padding included.
 func (enc *Encoder) Forward(b *Batch) (z *tensors.Tensor, projected []*tensors.Tensor, err error) {
 	out, err := enc.run(enc.embed, b)
 	if err != nil {
@@ -154,10 +155,10 @@ func (enc *Encoder) run(f *engine.Named[Input[*tensors.Tensor]], b *Batch) ([]*t
 	return out, nil
 }
 
-// Embed returns the embeddings of a graph's nodes [rows, out] from the frozen encoder, row major. A graph larger than
-// Config.WholeGraph is embedded layer by layer, with the same result up to rounding. It returns an error if ctx has
-// ended, if the number of feature columns differs from that given to New, if the number of feature rows differs from
-// the number of nodes, or if the engine fails.
+// Embed returns the embeddings of a graph's nodes [rows, out] from the encoder as it is now, in inference mode, row
+// major. A graph larger than Config.WholeGraph is embedded layer by layer, with the same result up to rounding. It
+// returns an error if ctx has ended, if the number of feature columns differs from that given to New, if the number of
+// feature rows differs from the number of nodes, or if the engine fails.
 func (enc *Encoder) Embed(ctx context.Context, g *graph.Graph) (data []float32, rows, cols int, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, 0, 0, err

@@ -87,7 +87,8 @@ func PReLU(x, slope *Node) *Node {
 	return Add(ReLU(x), Mul(InsertAxes(slope, 0), Min(x, ZerosLike(x))))
 }
 
-// Graphs uploads whole graphs in one of few padded shapes, and samples of larger ones.
+// Graphs uploads whole graphs in one of few padded shapes, and samples of larger ones. It is not safe for concurrent
+// use, nor are two of its samplers.
 type Graphs struct {
 	features int
 	buckets  *Buckets
@@ -312,8 +313,8 @@ func (b *Buckets) isSparse(s Size) bool {
 }
 
 // Fit returns the padded shape for a graph. A graph larger than all that were announced gets its own shape, and one
-// that does not fit its bucket widens all levels of it by a quarter at least, so surprises cost few compilations. Dense
-// features stay dense in a bucket that has room for sparse ones.
+// that does not fit its bucket widens each kind of room that is too small, on all levels, by a quarter at least, so
+// surprises cost few compilations. Dense features stay dense in a bucket that has room for sparse ones.
 func (b *Buckets) Fit(s Size) Size {
 	out := b.fit(s, 0.25)
 	out.Frequent = s.Frequent

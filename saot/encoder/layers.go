@@ -54,7 +54,7 @@ type Layers struct {
 	parts  []*engine.Func
 }
 
-// Layers makes a network of a weight and the functions f, which map each row to a row; nil is the identity.
+// Layers makes a network of a weight and of functions, one at least, which map each row to a row; nil is the identity.
 func (n *Net) Layers(name, weight string, after ...func(h *Node) *Node) (*Layers, error) {
 	s := &Layers{net: n, weight: weight, after: after}
 	var err error

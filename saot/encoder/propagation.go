@@ -11,8 +11,8 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 )
 
-// Propagation multiplies by Â = S(A+I)S, S = D^{−1/2}, or, for a sampled layer, by an unbiased estimate of some of its
-// rows,
+// Propagation multiplies by Â = S(A+I)S, S = D^{−1/2}, or, for a sampled layer, by an estimate of some of its rows,
+// which is unbiased without a filter,
 //
 //	Â_i· h ≈ s_i (g_i Σ_{j drawn} s_j h_j + s_i h_i),   g_i = neighbors of i over neighbors drawn.
 //

@@ -9,8 +9,8 @@
 //     looks for it; only in the folders of PJRT_PLUGIN_LIBRARY_PATH, if that is set;
 //  4. pure Go, always.
 //
-// Plain xla is xla:cuda where that is usable, else xla:cpu. GoMLX's options may follow a name of XLA, as in
-// xla:cuda,tf32=true: on CUDA, products keep float32's precision unless TF32 is asked for.
+// Plain xla is xla:cuda where an NVIDIA GPU and a plugin are found, else xla:cpu. GoMLX's options may follow a name of
+// XLA, as in xla:cuda,tf32=true: on CUDA, products keep float32's precision unless TF32 is asked for.
 //
 // A named engine that cannot be used is an error. A found but unusable library is passed over when the choice is
 // automatic, and Info.Reason says so. Nothing is ever downloaded by Open. A build without cgo holds only pure Go.
@@ -33,7 +33,7 @@ import (
 // Info describes the engine of a run; it is recorded in the Result.
 type Info struct {
 	Name    string `json:"name"`    // "xla:cuda", "xla:cpu", "go", or "xla" for a plugin of another device
-	Version string `json:"version"` // of the library where it tells, else of the Go module
+	Version string `json:"version"` // of the Go module, and of the plugin's PJRT interface; not of the library itself
 	Device  string `json:"device"`
 	Library string `json:"library,omitempty"` // file name of the shared library, if any
 	Reason  string `json:"reason"`            // why it was chosen, and what was passed over; one line
@@ -87,7 +87,7 @@ type Func struct {
 }
 
 // Call runs the function; it compiles first where the input shapes are new. Panics of graph building come back as
-// errors.
+// errors, if they are of type error, as GoMLX's are.
 func (f *Func) Call(inputs ...*tensors.Tensor) (outputs []*tensors.Tensor, err error) {
 	args := make([]any, len(inputs))
 	for i, t := range inputs {

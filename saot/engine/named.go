@@ -91,12 +91,14 @@ func (f *Named[T]) of(first *gathered, in T) (*Func, error) {
 	return fn, err
 }
 
-// Tensors returns the tensors that a struct, slice or tensor holds, in the order of its fields. Nil ones are left out.
+// Tensors returns the tensors that a struct, slice or tensor holds, in the order of its fields. Nil ones are left out,
+// and so is what maps hold. It panics if an unexported field holds a tensor.
 func Tensors(in any) []*tensors.Tensor {
 	return gather(in, allDevices).list
 }
 
 // Release frees tensors, and the tensors that structs and slices hold, now rather than at the next garbage collection.
+// See Tensors for which it finds.
 func Release(all ...any) {
 	for _, in := range all {
 		for _, t := range Tensors(in) {

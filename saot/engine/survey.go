@@ -87,7 +87,7 @@ func Installed(name string) string {
 	return ""
 }
 
-// CheckInstalled returns an error unless the main library in Folder(name) is there and whole.
+// CheckInstalled returns an error unless the main library in Folder(name) is there and, on Linux, whole.
 func CheckInstalled(name string) error { return checkLibrary(Installed(name)) }
 
 // pluginSymbol is what a PJRT plugin exports.

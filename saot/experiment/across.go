@@ -18,7 +18,8 @@ import (
 // on which all rows of the table have figures, and orders the rows; a note names the others. Datasets on which fewer
 // than half of a table's methods ran are left out and named in a note.
 //
-// It returns an error if a method ran with two settings on a dataset, and where Tables does.
+// It returns an error if a method ran with two settings on a dataset, if no run has a score by the converged probe or
+// by its own classifier, and where Tables does.
 func Across(groups []*Group, setting continual.Setting) ([]*Table, error) {
 	if err := Comparable(groups); err != nil {
 		return nil, err

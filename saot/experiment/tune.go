@@ -44,8 +44,8 @@ type Point struct {
 // Choose finds, for each method and dataset, the settings with the highest class-il AP on the valid nodes, read off the
 // converged probe, or a supervised method's own classifier. Methods that were tried with only one setting are left out.
 //
-// It returns an error if a run has no figure on valid, or if the points of a method were not all run with the same
-// seeds.
+// It returns an error if no method was tried with several settings, if the runs of a method differ in more than its
+// settings, if a run has no figure on valid, or if the points of a method were not all run with the same seeds.
 func Choose(groups []*Group) ([]Choice, error) {
 	var choices []Choice
 	for _, family := range Families(groups) {

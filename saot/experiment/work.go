@@ -41,6 +41,9 @@ type WorkOptions struct {
 // left; see also WorkOptions.Wait. A run that fails is recorded and does not stop the others; interrupted by ctx, Work
 // tells its processes to stop, waits for them, and returns ctx's error. What was interrupted continues at its last
 // finished task when Work is called again.
+//
+// Before the first run it returns an error if Command is nil, if Bytes does not fit the runs, or if a run that is left
+// is expected to take more than Memory. At the end it returns one that names the first runs that failed.
 func (s *Sweep) Work(ctx context.Context, o WorkOptions) error {
 	retry := s.failures(o.RetryFailed)
 	if err := o.settle(s, retry); err != nil {

@@ -70,7 +70,7 @@ type Preset int
 const (
 	Default Preset = iota // what we recommend: Paper's, except where docs/methods.md says otherwise
 	Paper                 // the constants of the method's paper or reference code
-	Fast                  // fewer steps: for a first look, not for a table
+	Fast                  // for a first look, not for a table: fewer steps; not for SAOT, its variants and controls
 )
 
 var presets = enum.Of[Preset]("preset", "default", "paper", "fast")
@@ -200,9 +200,9 @@ func (d *Definition) Trains() bool { return d.Kind != Control }
 // Load is how much work a task is.
 type Load struct {
 	Epochs      int
-	Hidden, Out int   // widths of the layers; 0 where no step is taken
+	Hidden, Out int   // widths of the layers; both 0 where no step is taken, one 0 is 512 or 256
 	WholeGraph  int   // the largest graph, in nodes, that a step takes whole; 0 is no limit
-	Batch       int   // nodes of a step on a larger one
+	Batch       int   // nodes of a step on a larger one; 0 is 256
 	Halved      bool  // half of Batch are replayed nodes, or all of these, and an epoch goes through the others
 	Steps       int   // of an epoch on a larger one; 0 is as many as take each node once
 	Spread      int   // nodes of such a step's hidden layers, for each of Batch; 0 is 11, two layers of 10 neighbors

@@ -34,7 +34,7 @@ type Optimizer struct {
 // Loss is what the graph of a step returns: scalars, by the same names whatever inputs are absent.
 type Loss struct {
 	Total   *Node  // what the step moves the trainable variables down
-	Parts   []Term // parts of the total, for the report
+	Parts   []Term // of the total, for the report; they need not sum to it: SAOT's have no weights
 	Figures []Term // further figures, for Plan.After
 }
 
@@ -139,7 +139,8 @@ var ErrStop = errors.New("stop")
 
 // Train takes the steps of a plan and fills in its report, with three diagnostics: prepare_seconds (making inputs),
 // wait_seconds (the part of it that the engine had to wait for) and engine_seconds (taking steps). It returns ctx.Err()
-// when canceled, and an error that names the terms when one is not finite.
+// when canceled, an error that names the terms when one is not finite, and the errors of Inputs, Before and After; a
+// panic of Inputs comes back as an error.
 func (t *Trainer[T]) Train(ctx context.Context, p Plan[T]) error {
 	if p.Inputs == nil {
 		return errors.New("train: Plan.Inputs is nil: it makes the inputs of a step")
@@ -210,7 +211,8 @@ func (t *Trainer[T]) take(p *Plan[T], step int, in prepared[T]) (seen continual.
 	return seen, err
 }
 
-// Step takes one step, outside of any plan, and returns the terms and the figures of its loss.
+// Step takes one step, outside of any plan, and returns the terms and the figures of its loss. Where a term is not
+// finite it returns a continual.Diverged error along with the terms; figures are not checked.
 func (t *Trainer[T]) Step(in T) (terms []continual.Term, figures map[string]float64, err error) {
 	out, err := t.step.Call(in)
 	if err != nil {

@@ -87,7 +87,8 @@ func (p *Pair) Induced(view int, nodes []int32) graph.Adjacency { return p.induc
 // Neighbors returns a function that lists the neighbors of a node in a view.
 func (p *Pair) Neighbors(view int) func(v int32) []int32 { return p.near(view) }
 
-// Align leaves some nodes of a whole graph to the last layer: Embed returns their rows.
+// Align leaves some nodes of a whole graph to the last layer: Embed returns their rows. It panics on a pair of
+// SampledPair, whose targets are aligned already.
 func (p *Pair) Align(points []int32) { p.align(points) }
 
 // WholePair draws two views of an uploaded graph.

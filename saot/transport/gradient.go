@@ -28,8 +28,8 @@ const directLimit = 512
 //
 // Shapes: gradient [n, m]; returns [n, m]. Unit: that of ℓ over that of the cost. It is exact for the converged plan,
 // and off by about the marginal error otherwise. ε is held fixed, with EpsilonUnit MeanCost too. O(nm·min(m,
-// iterations)) time. It returns an error if shapes disagree, for results without entropy (Exact), and if the iteration
-// fails.
+// iterations)) time. It returns an error if shapes disagree, for results without entropy (Exact), if the system is
+// singular because the plan falls apart into blocks, and if the iteration fails.
 func (r *Result) ImplicitGradient(gradient *mat.Dense) (*mat.Dense, error) {
 	if err := sameShape(r.Plan, gradient); err != nil {
 		return nil, err

@@ -131,8 +131,8 @@ type GromovResult struct {
 // Shapes: feature cost K [n, m], structure1 [n, n], structure2 [m, m]. Time per step: O(|E₁|m + |E₂|n) for Sparse
 // structures, O(n²m + nm²) for Dense ones, and O(nm·sweeps). Memory: four [n, m] matrices, with K and the two of the
 // result. It returns an error for a config that is not valid, an empty or non-finite feature cost, structures that
-// don't fit it, a directed Sparse or an unsymmetric Dense one, and a plan that is not finite. Not converging is not an
-// error: see Report.
+// don't fit it, a directed Sparse or an unsymmetric Dense one, KernelDomain where range(C)/ε of a step is above 700,
+// and a plan that is not finite, which wraps ErrNotFinite. Not converging is not an error: see Report.
 func FusedGromov(feature *mat.Dense, structure1, structure2 Structure, cfg FGWConfig) (*GromovResult, error) {
 	s, err := NewFusedGromovSolver(cfg)
 	if err != nil {

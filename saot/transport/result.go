@@ -194,7 +194,7 @@ func (s *Status) UnmarshalText(text []byte) error { return statusNames.Unmarshal
 // Report says what a solver did. Not converging is not an error: the plan is still returned, and Status says so.
 type Report struct {
 	Status Status `json:"status"`
-	Domain Domain `json:"domain"` // the form of the last sweeps: KernelDomain or LogDomain
+	Domain Domain `json:"domain"` // the form of the last sweeps, KernelDomain or LogDomain; AutoDomain for Exact
 	Outer  int    `json:"outer"`  // outer steps taken; 1 for linear problems
 	Sweeps int    `json:"sweeps"` // Sinkhorn sweeps, all outer steps together
 	// MarginalError is the L1 distance of the column marginal from that of the optimum, in [0, 2]. If a marginal is

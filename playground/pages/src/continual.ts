@@ -108,7 +108,7 @@ class ContinualPage {
           of("points", "M", "nodes that a step aligns by a plan", 16, 128, { step: 8 }),
           of("buffer", "buffer", "nodes of each task that the memory keeps", 0, 100, { step: 5 }),
           of("epochs", "epochs", "training steps of a task", 2, 60),
-          of("seed", "seed", "of everything random but the graph", 0, 9)),
+          of("seed", "seed", "of everything random except the graph and its split", 0, 9)),
         element("section", { class: "card", "aria-label": "methods and accuracy" },
           element("h2", {}, "Methods"), this.table.element, tools, this.status.element,
           element("h2", {}, "AP after each task"), this.chart.canvas,

@@ -51,7 +51,7 @@ type Task struct {
 	Views   [][]Edge `json:"views,omitempty"`
 	Graph   *Plan    `json:"graph,omitempty"`   // π_G between the views
 	Teacher *Plan    `json:"teacher,omitempty"` // the teacher's plan between the views
-	Terms   []string `json:"terms"`             // names of loss terms, the total first
+	Terms   []string `json:"terms"`             // names of loss terms, in the order in which they came
 	Figures []string `json:"figures"`           // names of further figures of a step
 	Frames  []Frame  `json:"frames"`
 	Scores  []Score  `json:"scores,omitempty"` // once the task was scored

@@ -103,9 +103,9 @@ func (w *Writer) Names(terms, figures []string) error {
 const flushFrames = 16
 
 // Add adds a frame to the task, or replaces the last if it is of the same step. The file is written again when it has
-// grown by a quarter, and by 16 frames. Where the frames of a task take more than its share of 32 MB, every other one
-// is dropped, and so is every other one of those to come; the last frame of a task always stays. It returns an error
-// where no task has begun, and for a frame that Read would refuse.
+// grown by a quarter, and by 16 frames. Where a task has more than 50,000 frames, or they take more than its share of
+// 32 MB, every other one is dropped, and so is every other one of those to come; the last frame of a task always stays.
+// It returns an error where no task has begun, and for a frame that Read would refuse.
 func (w *Writer) Add(f Frame) error {
 	t := w.task
 	if t == nil {

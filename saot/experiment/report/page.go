@@ -41,7 +41,7 @@ type row struct {
 }
 
 // Page returns a page of HTML that holds all there is to say of the groups: tables, the paper's where a method of the
-// paper ran, figures, a recording of each group that was recorded, settings, software, and a spec that makes the runs
+// paper ran, figures, recordings of up to eight groups, settings, software, and a spec that makes the runs
 // again, except for those that took their split from a file or were made by another program. It loads nothing from
 // anywhere. Programs are those that experiment.Mixed has found, for a footnote.
 //

@@ -13,9 +13,9 @@ import (
 
 // sweeper is Sinkhorn's sweeps in a graph, in one of two forms, with λ = ρ/(ρ+ε), 1 for exact marginals.
 //
-// Kernel form: the matrix is K = exp(−(C − min C)/ε), the states are the scalings u = exp(f/ε) and v = exp(g/ε), and a
-// sweep is v ← (ν/Kᵀu)^λ, u ← (μ/Kv)^λ. Log form: the matrix is −C/ε, the states are u = f/ε and v = g/ε, and a sweep
-// is v ← λ(log ν − LSE_i(u − C/ε)), u ← λ(log μ − LSE_j(v − C/ε)).
+// Kernel form: the matrix is K = exp(−(C − min C)/ε), with 0 for min C if a marginal is relaxed, the states are the
+// scalings u = exp(f/ε) and v = exp(g/ε), and a sweep is v ← (ν/Kᵀu)^λ, u ← (μ/Kv)^λ. Log form: the matrix is −C/ε, the
+// states are u = f/ε and v = g/ε, and a sweep is v ← λ(log ν − LSE_i(u − C/ε)), u ← λ(log μ − LSE_j(v − C/ε)).
 //
 // States are rows, [.., 1, n] and [.., 1, m].
 type sweeper struct {
