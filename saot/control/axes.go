@@ -11,9 +11,10 @@ import (
 	"github.com/saot-go/saot/internal/linalg"
 )
 
-// operator is a matrix that is known by its products.
+// operator is a matrix A [N, F] that is known by its products.
 type operator interface {
-	columns() int
+	height() int                             // N
+	columns() int                            // F
 	times(b *mat.Dense) *mat.Dense           // A·B
 	transposedTimes(b *mat.Dense) *mat.Dense // Aᵀ·B, which may overwrite B
 }
@@ -45,7 +46,8 @@ func leading(ctx context.Context, a operator, width int, rng *rand.Rand) (axes *
 }
 
 // subspace returns an orthonormal basis [F, d] that holds the leading right singular vectors nearly: that of all
-// columns where these are few, so that nothing is missing.
+// columns where these are few, so that nothing is missing. Else it spans (AᵀA)^p·Ω for Gaussian Ω [F, d] and p power
+// iterations, which run on the shorter side of A: orthonormal columns take most of the time.
 func subspace(ctx context.Context, a operator, d int, rng *rand.Rand) (*mat.Dense, error) {
 	if n := a.columns(); n <= exactSide {
 		v := linalg.New(n, n)
@@ -54,7 +56,19 @@ func subspace(ctx context.Context, a operator, d int, rng *rand.Rand) (*mat.Dens
 		}
 		return v, nil
 	}
-	v := linalg.Orthonormal(linalg.Gaussian(a.columns(), min(a.columns(), d), rng))
+	v := linalg.Gaussian(a.columns(), min(a.columns(), d), rng)
+	if rows := a.height(); rows < a.columns() {
+		v = v.Slice(0, a.columns(), 0, min(rows, v.RawMatrix().Cols)).(*mat.Dense)
+		u := linalg.Orthonormal(a.times(v))
+		for range linalg.PowerIterations - 1 {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			u = linalg.Orthonormal(a.times(a.transposedTimes(u)))
+		}
+		return linalg.Orthonormal(a.transposedTimes(u)), nil
+	}
+	v = linalg.Orthonormal(v)
 	for range linalg.PowerIterations {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -67,7 +81,6 @@ func subspace(ctx context.Context, a operator, d int, rng *rand.Rand) (*mat.Dens
 // wide is an operator with few rows, whose inner products are cheap.
 type wide interface {
 	operator
-	height() int          // N
 	inner() *mat.SymDense // A·Aᵀ [N, N]
 }
 

@@ -150,5 +150,5 @@ func lessSums(out *mat.Dense, center, sum []float64) *mat.Dense {
 	return out
 }
 
-// columns is F.
+func (a centered) height() int  { return a.graph.NumNodes() }
 func (a centered) columns() int { return len(a.center) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/linalg"
+	"github.com/saot-go/saot/internal/parallel"
 )
 
 // scatter is what is kept of rows h: their number, their mean, and their scatter Σ (h − mean)(h − mean)ᵀ up to its rank
@@ -175,16 +176,26 @@ func (e explicit) inner() *mat.SymDense {
 	shift := linalg.New(e.columns(), 1)
 	shift.SetCol(0, e.center)
 	share, square := e.features.Times(shift), floats.Dot(e.center, e.center)
-	out, row := mat.NewSymDense(e.height(), nil), make([]float64, e.columns())
-	for i := range e.height() {
-		e.features.Each(i, func(c int, v float64) { row[c] = v })
-		for j := range i + 1 {
-			sum := square - share.At(i, 0) - share.At(j, 0)
-			e.features.Each(j, func(c int, v float64) { sum += v * row[c] })
-			out.SetSym(i, j, sum)
+	n := e.height()
+	out := mat.NewSymDense(n, nil)
+	parallel.Rows((n+1)/2, n*max(len(e.features.Dense), len(e.features.Values)), func(first, end int) {
+		row := make([]float64, e.columns())
+		with := func(i int) { // the rows up to i
+			e.features.Each(i, func(c int, v float64) { row[c] = v })
+			for j := range i + 1 {
+				sum := square - share.At(i, 0) - share.At(j, 0)
+				e.features.Each(j, func(c int, v float64) { sum += v * row[c] })
+				out.SetSym(i, j, sum)
+			}
+			e.features.Each(i, func(c int, _ float64) { row[c] = 0 })
 		}
-		e.features.Each(i, func(c int, _ float64) { row[c] = 0 })
-	}
+		for i := first; i < end; i++ { // a short row and a long one together are as long as any other two
+			with(i)
+			if j := n - 1 - i; j > i {
+				with(j)
+			}
+		}
+	})
 	return out
 }
 

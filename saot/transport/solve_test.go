@@ -223,7 +223,7 @@ func TestKernelFormHasAnEnd(t *testing.T) {
 	p := Problem{Cost: mat.NewDense(3, 3, []float64{0, 1500, 1500, 1500, 744, 746, 1500, 746, 744})}
 	cfg := SinkhornConfig{Epsilon: 1, Sweeps: 1000, Tolerance: 1e-9, Domain: KernelDomain}
 	_, err := Solve(p, cfg)
-	require.ErrorContains(t, err, "range(C)/ε is 1.5e+03: the kernel form may lose mass above 700")
+	require.ErrorContains(t, err, "range(C)/ε is 1.5e+03 at ε = 1: the kernel form may lose mass above 700")
 	cfg.Domain = AutoDomain
 	res, err := Solve(p, cfg)
 	require.NoError(t, err)

@@ -60,8 +60,8 @@ func (s *sweeper) solve(plan, cost, prior *mat.Dense, at SinkhornConfig, report 
 	}
 	report.Domain = at.Domain.resolve(high-low <= sinkhorn.KernelBound*at.Epsilon)
 	if report.Domain == KernelDomain && high-low > kernelEnd*at.Epsilon {
-		return fmt.Errorf("transport: range(C)/ε is %.3g: the kernel form may lose mass above %d: "+
-			"raise epsilon or use the log domain", (high-low)/at.Epsilon, kernelEnd)
+		return fmt.Errorf("transport: range(C)/ε is %.3g at ε = %.3g: the kernel form may lose mass above %d: "+
+			"raise epsilon or use the log domain", (high-low)/at.Epsilon, at.Epsilon, kernelEnd)
 	}
 	sums := s.logSums
 	s.fillScores(plan, cost, prior, at.Epsilon)
