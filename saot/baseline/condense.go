@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/blas/blas32"
@@ -205,9 +207,14 @@ func (c *condenser) condense(ctx context.Context, p condensation, prefix string,
 	defer real.release()
 	mean := meansOf(set.groups(p.labeled), room)
 	defer engine.Release(mean)
+	weights, err := c.weights(features)
+	if err != nil {
+		return nil, err
+	}
+	defer engine.Release(weights)
 	report := &continual.TaskReport{}
 	plan := condensedPlan{Task: p.task, Steps: c.Encoders, Report: report, Seen: p.observe, After: asDiscrepancy}
-	if err := c.match(ctx, net.trainer, plan, c.draw(p, real, mean)); err != nil {
+	if err := c.match(ctx, net.trainer, plan, c.draw(p, real, mean, weights)); err != nil {
 		return nil, fmt.Errorf("condense: %w", err)
 	}
 	diagnostics[prefix+"discrepancy_first"] = report.FirstLoss[0].Value
@@ -241,12 +248,34 @@ func (s *condensed) setLengths(lengths []float64, first int) {
 
 func vector(row []float32) blas32.Vector { return blas32.Vector{N: len(row), Inc: 1, Data: row} }
 
-func (c *condenser) draw(p condensation, real *realRows, mean *tensors.Tensor) func(e int) (in matched[*tensors.Tensor],
-	made any, err error) {
+// weights returns tensors [features, Width] for encoders to be drawn into, one after the other: as many as exist at a
+// time. With inner steps that is one; else one is in the step, one waits, and one is drawn. On XLA's CPU they are the
+// engine's own memory, so nothing is copied.
+func (c *condenser) weights(features int) ([]*tensors.Tensor, error) {
+	made := make([]*tensors.Tensor, 3)
+	if c.inner > 0 {
+		made = made[:1]
+	}
+	shape := shapes.Make(dtypes.Float32, features, c.Width)
+	for k := range made {
+		var err error
+		if made[k], err = tensors.FromShapeForBackend(c.engine.Backend(), 0, shape); err != nil {
+			engine.Release(made)
+			return nil, err
+		}
+	}
+	return made, nil
+}
+
+func (c *condenser) draw(p condensation, real *realRows, mean *tensors.Tensor, weights []*tensors.Tensor) func(e int) (
+	in matched[*tensors.Tensor], made any, err error) {
 	return func(e int) (in matched[*tensors.Tensor], made any, err error) {
-		in.Mean, in.Weight = mean, randomEncoder(real.features, c.Width, p.stream("encoder", e))
+		in.Mean, in.Weight = mean, weights[e%len(weights)]
+		if err := drawEncoder(in.Weight, p.stream("encoder", e)); err != nil {
+			return in, nil, err
+		}
 		in.Real, err = c.means(real, in.Weight)
-		return in, []*tensors.Tensor{in.Real, in.Weight}, err
+		return in, in.Real, err
 	}
 }
 
@@ -287,11 +316,12 @@ func shifted(observe func(continual.Step), done, steps int) func(continual.Step)
 // encoderBlock is how many weights one goroutine draws at a time.
 const encoderBlock = 1 << 16
 
-// randomEncoder draws W [in, out] as encoder.Glorot does, on all cores: there are tens of millions of weights at worst,
+// drawEncoder draws W [in, out] as encoder.Glorot does, on all cores: there are tens of millions of weights at worst,
 // and a new encoder every few steps. The weights are the same on any number of cores.
-func randomEncoder(in, out int, rng *rand.Rand) *tensors.Tensor {
-	base, bound := rng.Uint64(), float32(math.Sqrt(6/float64(in+out)))
-	return engine.Fill(func(w []float32) {
+func drawEncoder(weight *tensors.Tensor, rng *rand.Rand) error {
+	sides := weight.Shape().Dimensions
+	base, bound := rng.Uint64(), float32(math.Sqrt(6/float64(sides[0]+sides[1])))
+	return tensors.MutableFlatData(weight, func(w []float32) {
 		var group sync.WaitGroup
 		for block := range slices.Chunk(w, encoderBlock) {
 			source := rand.New(rand.NewPCG(base, rng.Uint64()))
@@ -302,5 +332,5 @@ func randomEncoder(in, out int, rng *rand.Rand) *tensors.Tensor {
 			})
 		}
 		group.Wait()
-	}, in, out)
+	})
 }
