@@ -268,8 +268,8 @@ type NamedPlan struct {
 // group marks what a plan that ignores classes sends there: the share of those columns in all mass. Plans whose
 // columns differ in that by more than 1 % have no such line.
 //
-// plans: each [len(rows), len(cols)], row major; names: one for each class, in order. It returns an
-// error for no plans, those of BlockMass, and a class without mass; so a name without rows is one.
+// plans: each [len(rows), len(cols)], row major; names: one for each class, in order. It returns an error for no plans,
+// those of BlockMass, and a class without mass; so a name without rows is one.
 func BlockBars(plans []NamedPlan, rows, cols []int, names []string, o BarOptions) (Figure, error) {
 	if len(plans) == 0 || len(names) == 0 {
 		return Figure{}, errors.New("plotting: block bars: no plans, or no names of classes")

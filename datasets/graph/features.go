@@ -159,8 +159,8 @@ func (n *Normalization) UnmarshalText(text []byte) error { return normalizations
 func ParseNormalization(s string) (Normalization, error) { return normalizations.Parse(s) }
 
 // Normalize scales every row. All-zero rows stay zero. It replaces the arrays of values and does not write into the old
-// ones: those of a cached dataset may be read-only, and copies of the Features share them. It returns an
-// error for an unknown normalization.
+// ones: those of a cached dataset may be read-only, and copies of the Features share them. It returns an error for an
+// unknown normalization.
 func (f *Features) Normalize(n Normalization) error {
 	f.Dense, f.Values = slices.Clone(f.Dense), slices.Clone(f.Values)
 	return f.NormalizeInPlace(n)

@@ -1,6 +1,6 @@
 // Package graph is the one graph type of the module: a sparse adjacency, node features, and their algebra. Readers of
-// datasets fill it; encoders, views, the replay memory and every method take it. Besides
-// gonum it imports only helpers in internal.
+// datasets fill it; encoders, views, the replay memory and every method take it. Besides gonum it imports only helpers
+// in internal.
 package graph
 
 import (

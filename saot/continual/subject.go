@@ -199,8 +199,8 @@ func (s *supervised) rows(ctx context.Context, seen int, _ *partial, e *Evaluati
 	return rows, fits, nil
 }
 
-// headFits records the accuracy on valid: one classifier over all tasks in class-il, one for each task in
-// task-il. The accuracy of a task without valid nodes is NaN.
+// headFits records the accuracy on valid: one classifier over all tasks in class-il, one for each task in task-il. The
+// accuracy of a task without valid nodes is NaN.
 func headFits(s Setting, valid []float64) []Fit {
 	if s == ClassIL {
 		valid = slices.DeleteFunc(slices.Clone(valid), math.IsNaN)
