@@ -248,9 +248,9 @@ func (s *condensed) setLengths(lengths []float64, first int) {
 
 func vector(row []float32) blas32.Vector { return blas32.Vector{N: len(row), Inc: 1, Data: row} }
 
-// weights returns tensors [features, Width] into which encoders are drawn in turn. PUMA, with its inner steps, needs one.
-// CaT needs three: one in the step, one that waits, and one that is drawn. On XLA's CPU they are the engine's own memory,
-// so nothing is copied.
+// weights returns tensors [features, Width] into which encoders are drawn in turn. PUMA, with its inner steps, needs
+// one. CaT needs three: one in the step, one that waits, and one that is drawn. On XLA's CPU they are the engine's own
+// memory, so nothing is copied.
 func (c *condenser) weights(features int) ([]*tensors.Tensor, error) {
 	made := make([]*tensors.Tensor, 3)
 	if c.inner > 0 {
