@@ -210,3 +210,21 @@ func TestFirstTasks(t *testing.T) {
 	_, err = NewStream(ds, o)
 	require.ErrorContains(t, err, "First")
 }
+
+func TestSplitSeedZeroIsASeed(t *testing.T) {
+	zero, err := NewStream(labeled(30, 40), StreamOptions{SplitSeed: 0})
+	require.NoError(t, err)
+	one, err := NewStream(labeled(30, 40), StreamOptions{SplitSeed: 1})
+	require.NoError(t, err)
+	require.NotEqual(t, one.SplitHash, zero.SplitHash)
+}
+
+// The split of a task does not depend on the order of its classes.
+func TestSplitOfATaskIsOfItsClasses(t *testing.T) {
+	of := func(classes ...int32) Split {
+		s, err := NewStream(labeled(30, 40), StreamOptions{SplitBy: PerTask, Order: OrderGiven, Classes: classes})
+		require.NoError(t, err)
+		return s.Tasks[0].Split
+	}
+	require.Equal(t, of(0, 1), of(1, 0))
+}

@@ -265,3 +265,12 @@ func TestPartitionAgainstMETIS(t *testing.T) {
 		}
 	}
 }
+
+// A square whose opposite edges contract: two nodes of two with an edge of weight 2.
+func TestContractedEdgesAddUp(t *testing.T) {
+	g := &weighted{offsets: []int{0, 2, 4, 6, 8}, neighbors: []int32{1, 3, 0, 2, 1, 3, 0, 2},
+		weight: []int{1, 1, 1, 1, 1, 1, 1, 1}, size: []int{1, 1, 1, 1}}
+	small := g.joined([][2]int32{{0, 1}, {2, 3}}, []int32{0, 0, 1, 1})
+	require.Equal(t, []int{2, 2}, small.weight)
+	require.Equal(t, []int{2, 2}, small.size)
+}

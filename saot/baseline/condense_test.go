@@ -76,6 +76,7 @@ func TestCondensedShares(t *testing.T) {
 		{29, []int{10, 10, 10}, []int{10, 10, 9}}, // 9.67 each, two left
 		{4, []int{7, 0}, []int{4, 0}},             // nothing to draw from
 		{0, []int{600, 200}, []int{3, 1}},         // 0.5 % of 800
+		{0, []int{500, 200}, []int{3, 1}},         // 0.5 % of 700 is 3.5
 		{0, []int{20, 20}, []int{1, 1}},           // 0.5 % of 40 is none, but one each
 	} {
 		train := make([][]int32, len(c.train))

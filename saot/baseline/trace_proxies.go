@@ -47,8 +47,8 @@ const smallShare = 0.2
 // progressive chooses node proxies by progressive clustering: k-means of all nodes into K clusters, whose compactness
 // is the mean distance of its nodes to its center. If the variance of the compactness is below the threshold, the node
 // nearest to each center is a proxy. Otherwise that holds for clusters no looser than the mean, and a looser one of n_c
-// of all N nodes is clustered in turn, into K' = max(2, round(K·n_c/N)), unless K' is 2 and n_c/N below 0.2. K is the
-// number of clusters that it is one of, as in TRACE's public code.
+// of all N nodes is clustered in turn, into K' = max(2, round(K·n_c/N)), unless K' is 2 and n_c/N below 0.2, or there
+// would be more than Proxies. K is the number of clusters that it is one of, as in TRACE's public code.
 func (s *TRACESettings) progressive(ctx context.Context, z *mat.Dense, rng *rand.Rand) (proxies []int32, err error) {
 	type part struct {
 		nodes []int32

@@ -451,3 +451,15 @@ func TestTRACEMemoryIsBounded(t *testing.T) {
 	s.Encoder = encoder.Linear
 	require.ErrorContains(t, s.Validate(), "trace: encoder is linear, want gcn or gat")
 }
+
+// The compactness of {0, 2} is 1 and that of {100, 106} is 3: its variance is 1.
+func TestLooseClusters(t *testing.T) {
+	z := mat.NewDense(4, 1, []float64{0, 2, 100, 106})
+	for threshold, want := range map[float64]bool{0.9: true, 1.1: false} {
+		clusters, loose, err := divide(context.Background(), z, consecutive(4), 2, threshold, seed.Stream(1, "divide"))
+		require.NoError(t, err)
+		for i, c := range clusters {
+			require.Equal(t, want && c.nodes[0] == 2, loose[i])
+		}
+	}
+}

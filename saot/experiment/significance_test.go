@@ -110,3 +110,11 @@ func TestColumnTest(t *testing.T) {
 	require.Zero(t, ahead.Rows[1].Cells[0].P)
 	require.False(t, ahead.Rows[1].Cells[0].Worse)
 }
+
+// Two methods are compared on the seeds that both have, each with itself.
+func TestPairsAreOfOneSeed(t *testing.T) {
+	x, y := common(&Cell{Seeds: []uint64{0, 1, 2, 3}, Values: []float64{10, 11, 12, 13}},
+		&Cell{Seeds: []uint64{1, 3, 4}, Values: []float64{21, 23, 24}})
+	require.Equal(t, []float64{11, 13}, x)
+	require.Equal(t, []float64{21, 23}, y)
+}

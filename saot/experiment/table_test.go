@@ -354,3 +354,11 @@ func TestFormatNames(t *testing.T) {
 	require.Equal(t, "b, ab", strings.Join([]string{letter(1), "ab"}, ", "))
 	require.Equal(t, "27", letter(26))
 }
+
+// Ranks are those of the figures as they are printed: 79.96 is 80.0.
+func TestRanksAreOfPrintedFigures(t *testing.T) {
+	table := &Table{Columns: []Column{{}}, Rows: []Row{{Cells: []Cell{{Mean: 90, N: 1}}},
+		{Cells: []Cell{{Mean: 79.96, N: 1}}}}}
+	table.rank(0)
+	require.Equal(t, Second, table.Rows[1].Cells[0].Rank)
+}

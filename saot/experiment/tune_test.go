@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,4 +106,35 @@ func TestNoSpecOfASplitFile(t *testing.T) {
 		require.ErrorContains(t, WriteChoices(&out, []Choice{c}, nil), "saot on uai: the split (hash 01234567)")
 		require.Empty(t, out.String())
 	}
+}
+
+// A setting's figures are means over its seeds.
+func TestPointIsTheMeanOverSeeds(t *testing.T) {
+	g := &Group{Runs: map[uint64]*continual.Result{}, Paths: map[uint64]string{}}
+	for seed, valid := range []float64{60, 90} {
+		r := resultOf("saot", uint64(seed), 80, 0)
+		for i := range r.Scores {
+			r.Scores[i].Fits = [][]continual.Fit{{{Valid: 1}}, {{Valid: valid}}}
+		}
+		g.Runs[uint64(seed)] = r
+	}
+	p, err := g.point([]*Group{g})
+	require.NoError(t, err)
+	require.InDelta(t, 75, p.Valid, 1e-9)
+	require.InDelta(t, 80, p.Test, 1e-9)
+}
+
+// Settings that ran with as many seeds, but with others, cannot be compared.
+func TestChooseWantsTheSameSeeds(t *testing.T) {
+	run := func(alpha int, seed uint64) *continual.Result {
+		r := configured(resultOf("saot", seed, 80, 0), "settings", map[string]any{"alpha": alpha})
+		for i := range r.Scores {
+			r.Scores[i].Fits = slices.Repeat([][]continual.Fit{{{Valid: 70}}}, 9)
+		}
+		return r
+	}
+	groups, err := Collect([]string{save(t, run(0, 0), run(0, 1), run(1, 0), run(1, 2))})
+	require.NoError(t, err)
+	_, err = Choose(groups)
+	require.ErrorContains(t, err, "finish the sweep first")
 }

@@ -72,3 +72,19 @@ func TestFilterInduced(t *testing.T) {
 		require.Equal(t, want, got.Neighborhood(i))
 	}
 }
+
+// Edges that go one way drop one by one, and both readings of a lazy view agree on which.
+func TestLazyViewOfADirectedGraph(t *testing.T) {
+	g := directedGraph(40, 0.4, rand.New(rand.NewPCG(1, 2)))
+	a, _ := LazyPair(0, true, Config{EdgeDrop: 0.5}, rand.New(rand.NewPCG(3, 4)))
+	nodes := make([]int32, 40)
+	for i := range nodes {
+		nodes[i] = int32(i)
+	}
+	require.True(t, a.Edges.Directed)
+	got := a.Edges.Induced(&g.Adjacency, nodes)
+	require.True(t, got.Directed)
+	for i := range nodes {
+		require.Equal(t, a.Edges.Keep(nil, int32(i), g.Adjacency.Neighborhood(i)), got.Neighborhood(i))
+	}
+}

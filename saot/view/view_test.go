@@ -189,3 +189,7 @@ func TestZeroRatesLeaveTheGraph(t *testing.T) {
 	require.Equal(t, g.Adjacency, b.Adjacency)
 	require.Empty(t, a.Masked)
 }
+
+func TestMaskedColumnsAreRounded(t *testing.T) {
+	require.Equal(t, 2, Config{FeatureMask: 0.1}.MaskedColumns(19))
+}

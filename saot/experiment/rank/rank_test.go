@@ -120,3 +120,24 @@ func TestRoundingIsNoOrder(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, w.Pairs)
 }
+
+// Up to 60 pairs P is exact: of n differences of one sign it is 2/2^n.
+func TestWilcoxonIsExactForManyPairs(t *testing.T) {
+	for _, n := range []int{10, 21, 60} {
+		a := make([]float64, n)
+		for i := range a {
+			a[i] = float64(i + 1)
+		}
+		w, err := NewWilcoxon(a, make([]float64, n))
+		require.NoError(t, err)
+		require.InEpsilon(t, math.Exp2(float64(1-n)), w.P, 1e-9)
+	}
+}
+
+// With ties in three of four rows: χ² = 1 of one degree of freedom.
+func TestFriedmanOfManyTies(t *testing.T) {
+	f, err := NewFriedman([][]float64{{1, 1}, {1, 1}, {1, 1}, {2, 1}})
+	require.NoError(t, err)
+	require.InDelta(t, 1, f.ChiSquare, 1e-12)
+	require.InDelta(t, 0.31731050786291415, f.P, 1e-12)
+}
