@@ -200,7 +200,7 @@ func (d *Definition) Trains() bool { return d.Kind != Control }
 // Load is how much work a task is.
 type Load struct {
 	Epochs      int
-	Hidden, Out int   // widths of the layers; both 0 where no step is taken, one 0 is 512 or 256
+	Hidden, Out int   // widths of the layers; both 0: no step is taken; one 0: 512 for Hidden, 256 for Out
 	WholeGraph  int   // the largest graph, in nodes, that a step takes whole; 0 is no limit
 	Batch       int   // nodes of a step on a larger one; 0 is 256
 	Halved      bool  // half of Batch are replayed nodes, or all of these, and an epoch goes through the others
