@@ -13,8 +13,9 @@ import (
 
 // operator is a matrix A [N, F] that is known by its products.
 type operator interface {
-	height() int                             // N
-	columns() int                            // F
+	height() int  // N
+	columns() int // F
+
 	times(b *mat.Dense) *mat.Dense           // A·B
 	transposedTimes(b *mat.Dense) *mat.Dense // Aᵀ·B, which may overwrite B
 }

@@ -98,7 +98,7 @@ func Tensors(in any) []*tensors.Tensor {
 }
 
 // Release frees tensors, and the tensors that structs and slices hold, now rather than at the next garbage collection.
-// See Tensors for which it finds.
+// See Tensors for what it finds.
 func Release(all ...any) {
 	for _, in := range all {
 		for _, t := range Tensors(in) {
