@@ -26,7 +26,8 @@ func cluDefaults(recipe datasets.Recipe, p method.Preset) method.Settings {
 func init() {
 	method.Register(method.Definition{Name: "gcn-clu", Paper: "GCN-Clu", Kind: method.SelfSupervised, Order: 3,
 		Summary:  "SS-GCNs' node clustering pretext (You et al. 2020)",
-		Defaults: cluDefaults, New: newClu})
+		Defaults: cluDefaults, New: newClu,
+		Load: func(s method.Settings) method.Load { return s.(*CluSettings).load() }})
 }
 
 // Validate lists every field out of range.

@@ -37,7 +37,8 @@ func compDefaults(recipe datasets.Recipe, p method.Preset) method.Settings {
 func init() {
 	method.Register(method.Definition{Name: "gcn-comp", Paper: "GCN-Comp", Kind: method.SelfSupervised, Order: 5,
 		Summary:  "SS-GCNs' graph completion pretext (You et al. 2020)",
-		Defaults: compDefaults, New: newComp})
+		Defaults: compDefaults, New: newComp,
+		Load: func(s method.Settings) method.Load { return s.(*CompSettings).load() }})
 }
 
 // Validate lists every field out of range.

@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"context"
+	"math"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
@@ -42,7 +43,14 @@ func jointDefaults(_ datasets.Recipe, p method.Preset) method.Settings {
 func init() {
 	method.Register(method.Definition{Name: "joint", Paper: "Joint", Kind: method.Supervised, Order: 0,
 		Summary:  "a new network trained on all tasks seen, after each task",
-		Defaults: jointDefaults, New: newJoint})
+		Defaults: jointDefaults, New: newJoint,
+		Load: func(s method.Settings) method.Load { return s.(*JointSettings).load() }})
+}
+
+// load is the work of a task: a step takes all tasks seen.
+func (s *JointSettings) load() method.Load {
+	return method.Load{Epochs: s.Epochs, Hidden: s.Hidden, WholeGraph: s.WholeGraph, Batch: s.Batch,
+		Replayed: math.MaxInt}
 }
 
 // Validate lists every field out of range.

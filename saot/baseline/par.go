@@ -26,7 +26,8 @@ func parDefaults(recipe datasets.Recipe, p method.Preset) method.Settings {
 func init() {
 	method.Register(method.Definition{Name: "gcn-par", Paper: "GCN-Par", Kind: method.SelfSupervised, Order: 4,
 		Summary:  "SS-GCNs' graph partitioning pretext (You et al. 2020)",
-		Defaults: parDefaults, New: newPar})
+		Defaults: parDefaults, New: newPar,
+		Load: func(s method.Settings) method.Load { return s.(*ParSettings).load() }})
 }
 
 // Validate lists every field out of range.

@@ -30,6 +30,11 @@ type PretextSettings struct {
 	Sampling
 }
 
+// load is the work of a task: the probes read the hidden layer.
+func (s *PretextSettings) load() method.Load {
+	return method.Load{Epochs: s.Epochs, Hidden: s.Hidden, WholeGraph: s.WholeGraph, Batch: s.Batch, Width: s.Hidden}
+}
+
 // pretextDefaults are the reference code's constants, with those for Cora on graphs of that family. Exceptions are the
 // hidden layer, which is as wide as SAOT's (reference: 16), and the batches (the reference takes whole graphs alone).
 func pretextDefaults(recipe datasets.Recipe, epochs int, p method.Preset) PretextSettings {

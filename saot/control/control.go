@@ -20,10 +20,16 @@ func define(order int, name, summary string, reads []string, fresh func(b method
 			return &c
 		},
 		Reads: append([]string{}, reads...), // not nil, which is all of them
-		Load:  noLoad,
+		Load:  func(s method.Settings) method.Load { return method.Load{Width: s.(*saot.Config).Encoder.Out} },
 		New:   func(b method.Build) (continual.Method, error) { return fresh(b, b.Settings.(*saot.Config)) },
 	}
 }
 
-// noLoad is the load of what takes no training step.
-func noLoad(method.Settings) method.Load { return method.Load{} }
+// loading gives a control another load than that of embeddings as wide as SAOT's, which cost nothing.
+func loading(d method.Definition, load func(c *saot.Config) method.Load) method.Definition {
+	d.Load = func(s method.Settings) method.Load { return load(s.(*saot.Config)) }
+	return d
+}
+
+// asWide is the load of embeddings that have a column for each feature.
+func asWide(*saot.Config) method.Load { return method.Load{Width: method.AllColumns} }

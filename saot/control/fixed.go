@@ -29,10 +29,11 @@ func (f *fixed) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding
 }
 
 func init() {
-	majority := define(0, "majority", "only class frequencies", nil, newMajority)
+	majority := loading(define(0, "majority", "only class frequencies", nil, newMajority),
+		func(*saot.Config) method.Load { return method.Load{Width: 1} })
 	majority.Featureless = true
 	method.Register(majority)
-	method.Register(define(1, "features", "raw features X", nil, newFeatures))
+	method.Register(loading(define(1, "features", "raw features X", nil, newFeatures), asWide))
 }
 
 // newMajority embeds every node as nothing at all, so that a probe sees class frequencies alone.

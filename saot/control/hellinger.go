@@ -39,7 +39,10 @@ func init() {
 		Defaults: func(datasets.Recipe, method.Preset) method.Settings {
 			return &HellingerSettings{Out: 256, Power: 0.5, IDF: true, Unit: true}
 		},
-		Load: noLoad, New: newHellinger})
+		Load: func(s method.Settings) method.Load {
+			return method.Load{Width: s.(*HellingerSettings).Out, Factored: true}
+		},
+		New: newHellinger})
 }
 
 // hellinger embeds nodes by PCA of rows r of all tasks seen,

@@ -40,9 +40,11 @@ type component struct {
 }
 
 func init() {
-	method.Register(define(4, "propagated-pca",
+	method.Register(loading(define(4, "propagated-pca",
 		"the same, on the encoder's width by PCA of the current task and a buffer",
-		[]string{"encoder.out", "buffer", "fan_out"}, newPrincipal))
+		[]string{"encoder.out", "buffer", "fan_out"}, newPrincipal), func(c *saot.Config) method.Load {
+		return method.Load{Width: c.Encoder.Out, Factored: true}
+	}))
 }
 
 func newPrincipal(b method.Build, c *saot.Config) (continual.Method, error) {

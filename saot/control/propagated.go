@@ -17,7 +17,8 @@ import (
 const hops = 2 // of propagation, as many as SAOT's GCN has layers
 
 func init() {
-	method.Register(define(2, "propagated", "features after two hops of propagation, full width", nil, newPropagated))
+	method.Register(loading(define(2, "propagated", "features after two hops of propagation, full width", nil,
+		newPropagated), asWide))
 	method.Register(define(3, "propagated-random", "the same on the encoder's width, randomly projected",
 		[]string{"encoder.out"}, newProjected))
 }

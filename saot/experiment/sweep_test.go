@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -402,7 +403,7 @@ func TestEstimateModel(t *testing.T) {
 // settings is finished.
 func TestEstimateOfOtherSettings(t *testing.T) {
 	var runs []Run
-	for seed, hidden := range []string{"16", "8192", "8192"} {
+	for seed, hidden := range []string{"16", "32768", "32768"} {
 		of, err := DefaultSettings("synthetic", "saot", method.Default)
 		require.NoError(t, err)
 		of.Seed = uint64(seed)
@@ -420,7 +421,7 @@ func TestEstimateOfOtherSettings(t *testing.T) {
 	finish(0, 10, 3e8)
 	after := s.Estimates()
 	require.Equal(t, 10.0, after[0].Seconds)
-	require.InEpsilon(t, 10*model[1].training/model[0].training, after[1].Seconds, 1e-9)
+	require.InEpsilon(t, 10*model[1].Training/model[0].Training, after[1].Seconds, 1e-9)
 	require.Greater(t, after[1].Seconds, 20.0)
 	require.Greater(t, after[1].Bytes, int64(6e8))
 	finish(1, 100, 5e9)
@@ -439,8 +440,8 @@ func TestEstimateOfMissingFiles(t *testing.T) {
 	require.Positive(t, whole.Seconds)
 	require.Contains(t, whole.Basis, "published size")
 	r.Stream.First = 0.05 // two of twenty tasks
-	require.Equal(t, 2, len(published(r).nodes))
-	require.Equal(t, 2*169343/40, published(r).nodes[0])
+	require.Len(t, published(r).tasks, 2)
+	require.Equal(t, 2*169343/40, published(r).tasks[0].nodes)
 	r.Dataset = "reddit" // whose file stores both directions of each edge
 	require.Equal(t, int64(4*(2*(2*232965/41)*602+2*57307946)), published(r).bytes)
 	require.Greater(t, whole.Seconds, 5*s.Estimates()[0].Seconds)
@@ -456,7 +457,7 @@ func TestEstimateOfSteps(t *testing.T) {
 	r.Method = "saot"
 	c := r.Of.(*saot.Config)
 	c.Encoder.Hidden, c.Encoder.Out = 512, 256 // the widths that the model's constants are of
-	tasks := &shape{nodes: []int{300, 300, 300}, train: []int{180, 180, 180}, edges: 1e6}
+	tasks := &shape{tasks: slices.Repeat([]extent{{nodes: 300, train: 180}}, 3), edges: 1e6}
 	seconds := func() float64 { return tasks.estimate(r).Seconds }
 	c.Buffer = 300
 	all := seconds()

@@ -206,7 +206,9 @@ type Load struct {
 	Halved      bool  // half of Batch are replayed nodes, or all of these, and an epoch goes through the others
 	Steps       int   // of an epoch on a larger one; 0 is as many as take each node once
 	Spread      int   // nodes of such a step's hidden layers, for each of Batch; 0 is 11, two layers of 10 neighbors
-	Replayed    int   // nodes of each past task in a step
+	Replayed    int   // nodes of each past task in a step, at most
+	Width       int   // columns of the embeddings that probes read; 0 is Out; AllColumns is those of the features
+	Factored    bool  // the propagated features of a task are factored, without a step
 	Bytes       int64 // what the method takes of memory beyond that of its layers' widths
 
 	// Of a method that condenses: the random encoders drawn for a task, their width, and the steps taken for each. Its
@@ -219,6 +221,9 @@ type Load struct {
 	Snapshots, PastTasks, PastNodes, PastEpochs int
 	ColumnWeights, OtherWeights                 int
 }
+
+// AllColumns is the Width of embeddings that have a column for each feature.
+const AllColumns = -1
 
 // LoadOf returns the load of a task by the settings.
 func (d *Definition) LoadOf(s Settings) Load {
