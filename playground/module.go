@@ -13,9 +13,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/saot-go/saot/internal/file"
+	"github.com/saot-go/saot/internal/licenses"
 )
 
 const path = "github.com/saot-go/saot"
@@ -125,6 +127,23 @@ func (t *toolchain) build(ctx context.Context, module string) ([]byte, error) {
 			errors.Join(err, ctx.Err()), bytes.TrimSpace(output))
 	}
 	return compressed(built)
+}
+
+// licenses returns SAOT's license, those of what the modules link, and that of the recordings' graphs.
+func (t *toolchain) licenses(ctx context.Context) ([]byte, error) {
+	own, err := os.ReadFile(filepath.Join(t.dir, "LICENSE"))
+	if err != nil {
+		return nil, fmt.Errorf("playground: %w", err)
+	}
+	var packages []string
+	for _, module := range modules {
+		packages = append(packages, path+"/playground/wasm/"+module)
+	}
+	linked, err := licenses.Of(ctx, t.dir, [][]string{{"GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0"}}, packages...)
+	if err != nil {
+		return nil, fmt.Errorf("playground: %w", err)
+	}
+	return slices.Concat([]byte("==== SAOT\n\n"), own, linked, []byte("\n"), notice), nil
 }
 
 // compressed returns a module as gzip has it, which the page unpacks. The cache keeps it with the module's hash as its

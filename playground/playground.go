@@ -28,6 +28,9 @@ var bundles embed.FS
 //go:embed recordings/*.zip
 var recordings embed.FS
 
+//go:embed recordings/NOTICE
+var notice []byte // of whom the recordings' graphs are
+
 // Page is one page of the playground.
 type Page struct {
 	Name    string   // of the page's file without .html, and of its bundle in pages/src

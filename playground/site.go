@@ -15,11 +15,11 @@ import (
 	"github.com/saot-go/saot/internal/file"
 )
 
-// Build writes the playground into a folder that any web server can serve, under any prefix: pages, scripts, and the
-// modules, compressed. It needs the go command, and outside a checkout a network or a module cache that has this
-// version. The cache is the folder where modules are built; "" means DefaultCache. say, unless nil, hears what takes
-// long. Build returns an error if the sources or Go are missing, if a module does not compile, and if a file cannot be
-// written.
+// Build writes the playground into a folder that any web server can serve, under any prefix: pages, scripts, the
+// modules, compressed, and their licenses. It needs the go command, and outside a checkout a network or a module cache
+// that has this version. The cache is the folder where modules are built; "" means DefaultCache. say, unless nil, hears
+// what takes long. Build returns an error if the sources or Go are missing, if a module does not compile, and if a file
+// cannot be written.
 func Build(ctx context.Context, out, cache string, say func(format string, args ...any)) error {
 	tool, err := prepare(ctx, out, cache)
 	if err != nil {
@@ -37,8 +37,16 @@ func Build(ctx context.Context, out, cache string, say func(format string, args 
 			return err
 		}
 	}
-	return nil
+	texts, err := tool.licenses(ctx)
+	if err != nil {
+		return err
+	}
+	return file.Write(filepath.Join(out, LicenseFile), texts)
 }
+
+// LicenseFile is the file of a built playground that has the licenses of what the modules link and of the recordings'
+// graphs. The scripts begin with their own.
+const LicenseFile = "THIRD_PARTY_LICENSES"
 
 func modulePath(out, module string) string {
 	return filepath.Join(out, "assets", module+".wasm.gz")

@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/saot-go/saot/playground"
+
 	"github.com/saot-go/saot/internal/browsertest"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/continual/record"
@@ -179,4 +181,11 @@ func TestSiteBuildWritesAFolder(t *testing.T) {
 		require.NoError(t, err)
 		require.NotZero(t, info.Size(), name)
 	}
+	texts, err := os.ReadFile(filepath.Join(dir, playground.LicenseFile))
+	require.NoError(t, err)
+	for _, of := range []string{"Apache License", "The Go Authors", "==== gonum.org/v1/gonum: LICENSE",
+		"==== github.com/gomlx/gomlx: LICENSE", "Jintang Li"} {
+		require.Contains(t, string(texts), of)
+	}
+	require.NotContains(t, string(texts), "liberation", "no font is linked")
 }
