@@ -1,6 +1,7 @@
 package continual
 
 import (
+	"math"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -62,4 +63,27 @@ func TestAuditOnAnotherMachine(t *testing.T) {
 	require.True(t, auditToy(t, opt).Exact)
 	tamper(t, opt.Dir, func(r *Result) { r.Machine.System = "plan9/mips" })
 	require.False(t, auditToy(t, opt).Exact)
+}
+
+// Weights of the paper probe start uniform on Glorot's range of their own head, torch's xavier_uniform_: in class-il a
+// head of all columns, in task-il of two. Not only within the range: the mean square is a third of its square.
+func TestPaperProbeStartsAsTorchDoes(t *testing.T) {
+	const width, tasks = 60, 5
+	s := toyStream(tasks, width, func(int) int { return 10 }, 1)
+	ev, d := newTestEvaluator(t, enginetest.Go(t), s), embedded(t, s, tasks)
+	for setting, columns := range map[Setting]int{ClassIL: 2 * tasks, TaskIL: 2} {
+		w := ev.initialWeights(setting, d, 16)
+		bound, square, largest := math.Sqrt(6/float64(width+columns)), 0.0, 0.0
+		for k := range width {
+			for c := range 2 * tasks {
+				v := float64(w[k*16+c])
+				square, largest = square+v*v/(width*2*tasks), max(largest, math.Abs(v))
+			}
+		}
+		require.LessOrEqual(t, largest, bound*(1+1e-6))
+		require.InEpsilon(t, bound*bound/3, square, 0.12, "%v", setting) // 3 deviations of 600 draws
+		for c := range 2 * tasks {
+			require.Zero(t, w[width*16+c], "the bias")
+		}
+	}
 }
