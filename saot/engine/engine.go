@@ -70,7 +70,7 @@ func (e *Engine) Fuses() bool { return e != nil && strings.HasPrefix(e.info.Name
 // CUDA 60. A training step takes 6 s to compile for an H200, and 0.9 s for two cores; a row of it takes the H200 a
 // tenth of the time at most.
 func (e *Engine) ShapePrice() int {
-	if e != nil && e.info.Name == nameCUDA {
+	if e != nil && strings.HasPrefix(e.info.Name, nameCUDA) {
 		return 60
 	}
 	return 1

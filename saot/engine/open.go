@@ -57,7 +57,7 @@ func openNamed(spec string, devices int, reason string) (*Engine, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("engine: %s: %s %w: %w; %s", spec, candidate.where(), ErrUnavailable, err,
-			candidate.Hint)
+			candidate.advice())
 	}
 	e.info.Reason = reason
 	return e, nil
@@ -110,7 +110,7 @@ func (c Candidate) open(options string, devices int) (*Engine, error) {
 		backend.Finalize()
 		return nil, fmt.Errorf("%w: %d were asked for, %s has %d", errDevices, devices, c.label(), has)
 	}
-	info := Info{Name: c.Spec, Version: version, Device: deviceName(c.Spec, backend)}
+	info := Info{Name: c.Spec + precision(options), Version: version, Device: deviceName(c.Spec, backend)}
 	if devices > 1 {
 		info.Device += fmt.Sprintf(" and %d more", devices-1)
 	}
@@ -118,6 +118,31 @@ func (c Candidate) open(options string, devices int) (*Engine, error) {
 		info.Library = filepath.Base(c.Library)
 	}
 	return &Engine{backend: backend, info: info, devices: devices}, nil
+}
+
+// precision is the part of an engine's options that changes what it computes. It belongs to the engine's name, so that
+// no run continues with another.
+func precision(options string) string {
+	for option := range strings.SplitSeq(options, ",") {
+		if option == "tf32" || option == "tf32=true" {
+			return ",tf32=true"
+		}
+	}
+	return ""
+}
+
+// advice says what to look at where a plugin is there and does not open.
+func (c Candidate) advice() string {
+	path := strings.ToLower(c.Library)
+	switch {
+	case c.Spec == nameCUDA && c.Library != "":
+		return "the plugin is there: look at the GPU and its driver with nvidia-smi"
+	case c.Spec == nameCPU && (strings.Contains(path, "cuda") || strings.Contains(path, "nvidia")):
+		return "go-xla takes a path with cuda or nvidia in it for a GPU's: set XDG_CACHE_HOME to another folder, and run " +
+			"saot engines install xla"
+	default:
+		return c.Hint
+	}
 }
 
 // complaint says in one line that the candidate is there and does not work, without the path of its library.

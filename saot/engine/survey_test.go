@@ -46,3 +46,26 @@ func TestHint(t *testing.T) {
 		require.Equal(t, "name a plugin as xla:/path/to/plugin.so", none)
 	}
 }
+
+// A run at another precision is one of another engine.
+func TestPrecisionIsPartOfTheName(t *testing.T) {
+	for options, want := range map[string]string{"": "", "tf32=false": "", "preallocate=true": "",
+		"tf32": ",tf32=true", "preallocate=true,tf32=true": ",tf32=true"} {
+		require.Equal(t, want, precision(options), options)
+	}
+}
+
+// A plugin that is installed and fails is not to be installed again.
+func TestAdviceOnPluginsThatFail(t *testing.T) {
+	for _, c := range []struct {
+		Candidate
+		want string
+	}{
+		{Candidate{Spec: nameCUDA, Library: "/a/xla_cuda_plugin.so", Hint: "install"}, "nvidia-smi"},
+		{Candidate{Spec: nameCPU, Library: "/home/nvidia/pjrt_c_api_cpu_plugin.so", Hint: "install"}, "XDG_CACHE_HOME"},
+		{Candidate{Spec: nameCPU, Library: "/home/ada/pjrt_c_api_cpu_plugin.so", Hint: "install"}, "install"},
+		{Candidate{Spec: nameCUDA, Hint: "install"}, "install"},
+	} {
+		require.Contains(t, c.advice(), c.want)
+	}
+}
