@@ -65,6 +65,7 @@ func allowed() map[string][]string {
 	all["playground/training"] = []string{"datasets", "saot/continual", "saot/continual/record", "saot/experiment",
 		"saot/method", "saot/method/all"}
 	all["saot/engine/enginetest"] = []string{"saot/engine"}
+	all["saot/encoder/encodertest"] = []string{"datasets/graph"}
 	all["saot/engine/install"] = []string{"datasets/fetch", "saot/engine"}
 	return all
 }

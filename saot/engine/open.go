@@ -138,8 +138,8 @@ func (c Candidate) advice() string {
 	case c.Spec == nameCUDA && c.Library != "":
 		return "the plugin is there: look at the GPU and its driver with nvidia-smi"
 	case c.Spec == nameCPU && (strings.Contains(path, "cuda") || strings.Contains(path, "nvidia")):
-		return "go-xla takes a path with cuda or nvidia in it for a GPU's: set XDG_CACHE_HOME to another folder, and run " +
-			"saot engines install xla"
+		return "go-xla takes a path with cuda or nvidia in it for a GPU's: set XDG_CACHE_HOME to another folder, and " +
+			"run saot engines install xla"
 	default:
 		return c.Hint
 	}
