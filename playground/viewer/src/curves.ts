@@ -61,10 +61,13 @@ function widthOf(text: string, size: number, weight: number): number {
   return pen.measureText(text).width;
 }
 
+// As in pictures of package plotting.
+const dashes = [null, "6 2", "2 2", "7 2 2 2", "10 3", "4 2 1 2 1 2"];
+
 /** What tells a curve from the others. */
 function strokeOf(k: number, theme: Theme) {
   return { fill: "none", stroke: theme.classes[k % theme.classes.length], "stroke-width": 1.8,
-    "stroke-dasharray": [null, "6 3", "2 3", "8 3 2 3"][k % 4] };
+    "stroke-dasharray": dashes[k % dashes.length] };
 }
 
 /** Curves over the run, with a line at the moment that is shown. */

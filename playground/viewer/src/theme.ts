@@ -11,8 +11,18 @@ export interface Theme {
   classes: string[];
 }
 
-// Okabe and Ito's colors, which color-blind readers tell apart; the last ones are lighter or darker by theme.
+// Okabe and Ito's colors, which color-blind readers tell apart, and two more. Each theme changes those that it does not
+// show well.
 const okabeIto = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b3a800", "#8c6bb1"];
+
+/** A color for lines and marks on white: the same, or a darker shade with a contrast of 3 to 1 (WCAG 2). */
+function visible(color: string): string {
+  const linear = (v: number) => (v <= 10 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4);
+  const luminance = ([r, g, b]: number[]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+  let parts = [1, 3, 5].map((k) => parseInt(color.slice(k, k + 2), 16));
+  while (1.05 / (luminance(parts) + 0.05) < 3) parts = parts.map((v) => v - (v >> 4));
+  return `#${parts.map((v) => v.toString(16).padStart(2, "0")).join("")}`;
+}
 
 export const light: Theme = {
   dark: false,
@@ -22,7 +32,7 @@ export const light: Theme = {
   faint: "#5c5c5c",
   line: "#d4d4d4",
   mark: "#d0104c",
-  classes: okabeIto,
+  classes: okabeIto.map(visible),
 };
 
 export const dark: Theme = {
@@ -33,7 +43,7 @@ export const dark: Theme = {
   faint: "#a9adb5",
   line: "#3b4048",
   mark: "#ff6b8f",
-  classes: ["#4aa3df", ...okabeIto.slice(1)],
+  classes: ["#2c80dc", ...okabeIto.slice(1)], // a blue that shows on black and differs from the other
 };
 
 type Stops = [number, number, number][];
@@ -87,17 +97,25 @@ export function colors(theme: Theme, difference: boolean): string[] {
   return Array.from({ length: bins }, (_, i) => between(stops, i / (bins - 1)));
 }
 
-export const shapes = ["circle", "square", "triangle", "diamond"];
+// Six shapes, and six dashes of curves. With five, colors 6 and 1 would have the same one, with seven, colors 7 and 0. Some
+// color-blind readers take these colors for one another.
+const shapes = 6;
 
 /** The outline of a node of a class: classes differ in color and in shape. */
 export function outline(index: number, x: number, y: number, r: number): string {
-  switch (index % shapes.length) {
+  const [wide, thin] = [1.2 * r, 0.45 * r];
+  switch (index % shapes) {
     case 1:
       return `M${x - r},${y - r}h${2 * r}v${2 * r}h${-2 * r}z`;
     case 2:
       return `M${x},${y - 1.2 * r}L${x + 1.1 * r},${y + 0.8 * r}H${x - 1.1 * r}z`;
     case 3:
       return `M${x},${y - 1.3 * r}L${x + 1.3 * r},${y}L${x},${y + 1.3 * r}L${x - 1.3 * r},${y}z`;
+    case 4:
+      return `M${x},${y + 1.2 * r}L${x + 1.1 * r},${y - 0.8 * r}H${x - 1.1 * r}z`;
+    case 5: // a plus
+      return `M${x - thin},${y - wide}H${x + thin}V${y - thin}H${x + wide}V${y + thin}H${x + thin}V${y + wide}` +
+        `H${x - thin}V${y + thin}H${x - wide}V${y - thin}H${x - thin}z`;
   }
   return `M${x - r},${y}a${r},${r} 0 1 0 ${2 * r},0a${r},${r} 0 1 0 ${-2 * r},0z`;
 }
