@@ -31,6 +31,7 @@ export interface Actions {
 }
 
 const reach = 24;
+const slip = 4; // pixels that a tap may move
 const margin = 26;
 
 export class GraphsPicture extends Picture {
@@ -39,10 +40,12 @@ export class GraphsPicture extends Picture {
   grip: Grip | null = null;
   private first: Grip | null = null; // the first end of an edge
   private held = -1;
+  private pressed: [number, number] | null = null; // where a press began that acts when it ends
+  private lifted: Grip | null = null; // the node that the next tap places
 
   constructor(private readonly scene: Scene, private readonly actions: Actions) {
-    super("two graphs, A on the left, B on the right. n chooses the next node, p the one before, arrow keys move it, c " +
-      "changes its color, e begins an edge and ends it at another node, Delete removes the node.", "graphs");
+    super("two graphs, A on the left, B on the right. n chooses the next node, p the one before, arrow keys move it, a adds " +
+      "one next to it, c changes its color, e begins an edge and ends it at another node, Delete removes the node.", "graphs");
     const c = this.canvas;
     c.tabIndex = 0;
     c.setAttribute("role", "application");
@@ -62,11 +65,13 @@ export class GraphsPicture extends Picture {
   /** Changes what the pointer does. */
   take(tool: Tool) {
     this.tool = tool;
-    this.first = null; // an edge that another tool was to end
+    this.first = this.lifted = null; // what another tool was to end
   }
 
   /** Chooses nothing: the graphs are others now. */
-  forget() { this.grip = this.first = null; }
+  forget() { this.grip = this.first = this.pressed = this.lifted = null; }
+
+  private sideAt(x: number): Side { return x < this.width / 2 ? "a" : "b"; }
 
   private px(side: Side, v: number) {
     const half = this.width / 2;
@@ -95,11 +100,9 @@ export class GraphsPicture extends Picture {
     if (e.button) return;
     const [x, y] = this.place(e);
     const on = this.hit(x, y);
-    if (this.tool === "add") return this.add(x < this.width / 2 ? "a" : "b", x, y);
-    if (!on) return;
-    if (this.tool === "color") return this.recolor(on);
-    if (this.tool === "remove") return this.remove(on);
-    if (this.tool === "edge") return this.link(on);
+    if (this.tool === "add") return void this.add(this.sideAt(x), ...this.at(this.sideAt(x), x, y));
+    this.pressed = [x, y];
+    if (this.tool !== "move" || !on) return;
     this.grip = on;
     this.held = e.pointerId;
     this.canvas.setPointerCapture(e.pointerId);
@@ -112,10 +115,9 @@ export class GraphsPicture extends Picture {
     const [x, y] = this.place(e);
     const g = this.grip;
     if (this.held === e.pointerId && g) {
-      const [px, py] = this.at(g.side, x, y);
-      this.scene[g.side].points[2 * g.node] = px;
-      this.scene[g.side].points[2 * g.node + 1] = py;
-      this.actions.changed(false);
+      if (this.pressed && Math.hypot(x - this.pressed[0], y - this.pressed[1]) <= slip) return;
+      this.pressed = this.lifted = null; // a drag, not a tap
+      this.put(g, ...this.at(g.side, x, y));
     } else if (this.held < 0 && e.pointerType === "mouse") {
       const on = this.hit(x, y);
       this.canvas.style.cursor = this.tool === "add" ? "copy" : on ? (this.tool === "move" ? "grab" : "pointer") : "default";
@@ -124,9 +126,39 @@ export class GraphsPicture extends Picture {
   }
 
   private up(e: PointerEvent) {
+    if (e.type === "pointerup") this.release(e);
+    this.pressed = null;
     if (this.held !== e.pointerId) return;
     this.held = -1;
     this.actions.dragging(false);
+  }
+
+  /** What a press does when it ends: who leaves the node before that takes it back. */
+  private release(e: PointerEvent) {
+    if (!this.pressed) return;
+    const to = this.place(e);
+    const on = this.hit(...to);
+    const from = this.hit(...this.pressed);
+    if (this.tool === "move") return this.tap(on, this.pressed, to);
+    if (!on || on.side !== from?.side || on.node !== from.node) return;
+    if (this.tool === "color") this.recolor(on);
+    else if (this.tool === "remove") this.remove(on);
+    else this.link(on);
+  }
+
+  /** Moves a node without a drag: a tap lifts it, and the next tap on its side places it. */
+  private tap(on: Grip | null, from: [number, number], to: [number, number]) {
+    const g = this.lifted;
+    this.lifted = null;
+    if (Math.hypot(to[0] - from[0], to[1] - from[1]) > slip) return; // a drag
+    if (on) {
+      this.lifted = on;
+      this.actions.say(`${this.words(on)}: drag it, or press where it is to go.`);
+    } else if (g && g.side === this.sideAt(to[0])) {
+      this.put(g, ...this.at(g.side, ...to));
+      this.grip = g;
+      this.tell();
+    }
   }
 
   private show(on: Grip | null) {
@@ -158,12 +190,49 @@ export class GraphsPicture extends Picture {
     this.actions.say(`${g.side.toUpperCase()} ${from.node + 1} and ${g.node + 1} are ${at >= 0 ? "no longer " : ""}joined`);
   }
 
-  private add(side: Side, x: number, y: number) {
+  /** Adds a node; null where the graph is full. */
+  private add(side: Side, x: number, y: number): Grip | null {
     const g = this.scene[side];
-    if (g.colors.length >= most) return this.actions.say(`A graph holds at most ${most} nodes.`);
-    g.points.push(...this.at(side, x, y));
+    if (g.colors.length >= most) {
+      this.actions.say(`A graph holds at most ${most} nodes.`);
+      return null;
+    }
+    g.points.push(x, y);
     g.colors.push(0);
     this.actions.changed(true);
+    return { side, node: g.colors.length - 1 };
+  }
+
+  /** Adds a node next to another, toward the middle, so that both show. */
+  private addNextTo(g: Grip) {
+    const [x, y] = this.whereIs(g);
+    const inward = (v: number) => snap(v > 0.5 ? v - 0.12 : v + 0.12);
+    const added = this.add(g.side, inward(x), inward(y));
+    if (!added) return;
+    this.grip = added;
+    this.show(added);
+    this.tell();
+  }
+
+  private whereIs(g: Grip): [number, number] {
+    const p = this.scene[g.side].points;
+    return [p[2 * g.node], p[2 * g.node + 1]];
+  }
+
+  private put(g: Grip, x: number, y: number) {
+    this.scene[g.side].points.splice(2 * g.node, 2, snap(x), snap(y));
+    this.actions.changed(false);
+  }
+
+  private words(g: Grip): string {
+    return `node ${g.node + 1} of ${g.side.toUpperCase()}`;
+  }
+
+  /** Says which node is chosen, and where it is. */
+  private tell() {
+    if (!this.grip) return;
+    const [x, y] = this.whereIs(this.grip);
+    this.actions.say(`${this.words(this.grip)} at ${x.toFixed(2)}, ${y.toFixed(2)}`);
   }
 
   private remove({ side, node }: Grip) {
@@ -182,14 +251,16 @@ export class GraphsPicture extends Picture {
     const key = keyOf(e);
     const g = this.grip;
     if (key === "n" || key === "p" || key === "Escape") this.choose(key === "n" ? 1 : key === "p" ? -1 : 0);
-    else if (!g) return;
-    else if (moves[key]) {
-      const p = this.scene[g.side].points;
+    else if (!g) {
+      if (!["a", "c", "e"].includes(key)) return;
+      this.actions.say("Choose a node first, with n or p."); // and not what the key c does elsewhere on the page
+    } else if (moves[key]) {
+      const [x, y] = this.whereIs(g);
       const step = e.shiftKey ? 0.1 : 0.03;
-      p[2 * g.node] = snap(p[2 * g.node] + moves[key][0] * step);
-      p[2 * g.node + 1] = snap(p[2 * g.node + 1] + moves[key][1] * step);
-      this.actions.changed(false);
-    } else if (key === "c") this.recolor(g);
+      this.put(g, x + moves[key][0] * step, y + moves[key][1] * step);
+      this.tell();
+    } else if (key === "a") this.addNextTo(g);
+    else if (key === "c") this.recolor(g);
     else if (key === "e") this.link(g);
     else if (key === "Delete" || key === "Backspace") this.remove(g);
     else return;
@@ -203,13 +274,14 @@ export class GraphsPicture extends Picture {
     const now = !this.grip ? (by > 0 ? -1 : 0) : this.grip.side === "a" ? this.grip.node : n + this.grip.node;
     const next = (now + by + all) % all;
     this.grip = by === 0 ? null : next < n ? { side: "a", node: next } : { side: "b", node: next - n };
+    this.lifted = null;
     if (by === 0 && this.first) {
       this.first = null;
       this.actions.say("");
       this.paint();
     }
     this.show(this.grip);
-    if (this.grip) this.actions.say(`node ${this.grip.node + 1} of ${this.grip.side.toUpperCase()}`);
+    this.tell();
   }
 
   protected draw(theme: Theme) {

@@ -1,4 +1,5 @@
-// The buttons that run a solver: restart, step, play, converge. Their keys work anywhere on the page but in a control.
+// The buttons that run a solver: restart, step, play, converge. Their keys work while a picture or one of the buttons has the
+// focus: single letters elsewhere may be words that a reader dictates.
 
 import { element, keyOf } from "../../../viewer/src/dom";
 import { button } from "./controls";
@@ -23,11 +24,11 @@ export class Runs {
   }
 
   private key(e: KeyboardEvent) {
-    const target = e.target as HTMLElement;
-    if (!this.enabled || ["INPUT", "SELECT", "BUTTON", "A"].includes(target.tagName)) return;
+    const onButton = this.element.contains(e.target as Node);
+    if (!this.enabled || !(onButton || e.target instanceof HTMLCanvasElement)) return;
     const { restart, step, converge } = this.acts;
     const act = ({ " ": () => this.toggle(), r: restart[2], s: step[2], c: converge[2] } as Record<string, () => void>)[keyOf(e)];
-    if (!act) return;
+    if (!act || (onButton && e.key === " ")) return; // a space presses the button
     e.preventDefault();
     act();
   }

@@ -31,6 +31,7 @@ export class CloudsPicture extends Picture {
   pointed: Pointed = { row: -1, column: -1 };
   grip: Grip | null = null; // chosen by keys, or held by the pointer
   private held = -1; // the pointer's id
+  private pressed: Grip | null = null; // which is removed if the press ends on it
 
   constructor(private readonly problem: Problem, private readonly actions: Actions) {
     super("two clouds of points. n chooses the next point, p the one before, arrow keys move it, a adds one " +
@@ -54,7 +55,7 @@ export class CloudsPicture extends Picture {
   }
 
   /** Chooses nothing: the points are others now. */
-  forget() { this.grip = null; }
+  forget() { this.grip = this.pressed = null; }
 
   private px(v: number) { return margin + v * (this.width - 2 * margin); }
   private py(v: number) { return this.height - margin - v * (this.height - 2 * margin); }
@@ -81,11 +82,8 @@ export class CloudsPicture extends Picture {
     if (e.button) return;
     const [x, y] = this.place(e);
     const on = this.hit(x, y);
-    if (this.tool === "remove") {
-      if (on) this.remove(on);
-      return;
-    }
-    if (this.tool === "move" && !on) return;
+    this.pressed = this.tool === "remove" ? on : null;
+    if (this.tool === "remove" || (this.tool === "move" && !on)) return;
     this.grip = this.tool === "move" ? on : this.add(this.tool, ...this.at(x, y));
     if (!this.grip) return;
     this.held = e.pointerId;
@@ -108,9 +106,16 @@ export class CloudsPicture extends Picture {
   }
 
   private up(e: PointerEvent) {
+    if (e.type === "pointerup" && this.pressed) this.release(this.pressed, this.hit(...this.place(e)));
+    this.pressed = null;
     if (this.held !== e.pointerId) return;
     this.held = -1;
     this.actions.dragging(false);
+  }
+
+  /** Removes the point that was pressed. Who leaves it before the press ends takes it back. */
+  private release(from: Grip, on: Grip | null) {
+    if (on?.cloud === from.cloud && on.index === from.index) this.remove(on);
   }
 
   private show(on: Grip | null) {
