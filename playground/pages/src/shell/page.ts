@@ -60,7 +60,7 @@ export abstract class Page<S extends Values> {
     this.show();
     requestAnimationFrame((at) => this.frame(at));
     this.status.say("Loading the solver…");
-    Solver.load().then(
+    Solver.load(() => this.lose()).then(
       (solver) => {
         this.solver = solver;
         this.status.say("");
@@ -69,6 +69,12 @@ export abstract class Page<S extends Values> {
       (error) => this.status.say(`The solver cannot be loaded. ${error.message}`, true),
     );
     Object.assign(window, { page: this }); // for the curious, and for tests
+  }
+
+  /** The module has failed: it solves nothing more. */
+  private lose() {
+    this.solver = null;
+    this.status.say("The solver has ended: reload the page.", true);
   }
 
   private frame(at: number) {

@@ -15,6 +15,19 @@ export function onTheme(act: () => void) {
   preference.addEventListener("change", act);
 }
 
+/** Says on the page that its script failed: else a browser that lacks something shows a page that does nothing. */
+function tellFailure(error: unknown) {
+  const words = `The page failed (${error}). This browser may lack something that the page needs: reload, or use a newer one.`;
+  const line = document.querySelector(".status") ?? element("p", { class: "status", role: "alert" });
+  line.textContent = words;
+  line.classList.add("wrong");
+  if (!line.isConnected) (document.getElementById("page") ?? document.getElementById("main"))?.append(line);
+}
+
+// An event without an error is a notice of the browser, such as that sizes changed too often in a frame.
+addEventListener("error", (e) => e.error && tellFailure(e.error));
+addEventListener("unhandledrejection", (e) => tellFailure(e.reason));
+
 /** Says something, on the page and to screen readers. */
 export class Status {
   readonly element = element("p", { class: "status", role: "status", "aria-live": "polite" });
@@ -77,7 +90,9 @@ export abstract class Picture {
     this.canvas = canvas;
     if (label) canvas.setAttribute("aria-label", label);
     canvas.dataset.picture = name;
-    this.pen = this.canvas.getContext("2d")!;
+    const pen = this.canvas.getContext("2d");
+    if (!pen) throw new Error("no canvas to draw on");
+    this.pen = pen;
     new ResizeObserver(() => this.fit()).observe(this.canvas);
     this.followScreen();
   }

@@ -61,7 +61,7 @@ export interface Matching extends Plan {
   truthStructures?: number;
 }
 
-type Answer<T> = T | { error: string };
+type Answer<T> = T | { error: string } | undefined; // undefined: the module failed
 
 interface Functions {
   transport(problem: Clouds): Answer<Plan>;
@@ -80,10 +80,10 @@ export class Solver {
     return (this.instance.exports.mem as WebAssembly.Memory).buffer.byteLength;
   }
 
-  /** Loads the module. It runs until the page is left. */
-  static async load(): Promise<Solver> {
+  /** Loads the module. It runs until the page is left; ended hears if it fails before. */
+  static async load(ended: () => void): Promise<Solver> {
     const [instance, go] = await compile("solver");
-    void go.run(instance);
+    void go.run(instance).then(ended, ended);
     return new Solver(saot, instance);
   }
 
@@ -96,6 +96,7 @@ export class Solver {
 
 /** An answer, or an exception with the solver's words. */
 function checked<T extends object>(answer: Answer<T>): T {
+  if (!answer) throw new Error("The solver has failed.");
   if ("error" in answer) throw new Error(answer.error);
   return answer;
 }
