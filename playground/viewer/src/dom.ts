@@ -35,3 +35,14 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   e.append(...children);
   return e;
 }
+
+/** Gives a root its style: by a sheet, which a strict content security policy allows, or by an element in older browsers. */
+export function dress(root: ShadowRoot, rules: string) {
+  try {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(rules);
+    root.adoptedStyleSheets = [sheet];
+  } catch {
+    root.append(element("style", {}, rules));
+  }
+}

@@ -1,10 +1,12 @@
 import { forceCenter, forceCollide, forceLink, forceManyBody, forceSimulation, forceX, forceY } from "d3-force";
 
+import { keyOf } from "./dom";
 import { Panel, Scene, around, figure, make, set } from "./panel";
 import type { Edge, Run, Task } from "./recording";
 import { outline } from "./theme";
 
 const top = 28;
+const keys = "Arrow keys move from node to node.";
 
 /** Draws nodes and edges, the pointed ones and their neighbors in full and the others faint. */
 function drawNodes(s: Scene, edges: Edge[], at: (i: number) => [number, number], view: 0 | 1 | 2): SVGGElement {
@@ -20,7 +22,7 @@ function drawNodes(s: Scene, edges: Edge[], at: (i: number) => [number, number],
     const [x1, y1] = at(a);
     const [x2, y2] = at(b);
     g.append(make("line", { x1, y1, x2, y2, stroke: bright ? s.theme.mark : s.theme.faint,
-      "stroke-opacity": bright ? 0.9 : 0.28, "stroke-width": bright ? 1.6 : 1 }));
+      "stroke-opacity": bright ? 0.9 : 0.66, "stroke-width": bright ? 1.6 : 1 }));
   }
   const nodes = task.nodes.map((_, i) => i).sort((a, b) => Number(near.has(a)) - Number(near.has(b)));
   for (const i of nodes) {
@@ -47,7 +49,8 @@ abstract class NodesPanel extends Panel {
 
   constructor(name: string, actions: Panel["actions"]) {
     super(name, actions);
-    set(this.svg, { role: "img" });
+    set(this.svg, { tabindex: 0, role: "application", "aria-roledescription": "picture of nodes" });
+    this.svg.addEventListener("keydown", (e) => this.key(e));
     const at = (e: PointerEvent) => {
       const [x, y] = this.place(e);
       let best = -1;
@@ -64,7 +67,20 @@ abstract class NodesPanel extends Panel {
       if (e.pointerType === "mouse") this.actions.point(null);
     });
   }
+
+  /** Arrow keys go through the nodes, so that they need no plan. Views have the same nodes. */
+  private key(e: KeyboardEvent) {
+    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[keyOf(e)];
+    const n = new Set(this.places.map(([, , node]) => node)).size;
+    if (!by || !n) return;
+    e.preventDefault();
+    e.stopPropagation();
+    const now = this.actions.pointed()?.row ?? (by > 0 ? -1 : n);
+    const next = Math.min(n - 1, Math.max(0, now + by));
+    this.actions.point({ row: next, column: next });
+  }
 }
+
 
 /** The watched nodes by their embeddings. */
 export class ScatterPanel extends NodesPanel {
@@ -90,7 +106,7 @@ export class ScatterPanel extends NodesPanel {
     ];
     const percent = s.now!.frame.shares.map((v) => `${Math.round(100 * (v ?? 0))} %`).join(" and ");
     const caption = `components of ${percent} of the variance; ±${figure(limit)}`;
-    set(this.svg, { "aria-label": `Embedding of ${task.nodes.length} nodes, ${caption}` });
+    set(this.svg, { "aria-label": `Embedding of ${task.nodes.length} nodes, ${caption}. ${keys}` });
     this.places = task.nodes.map((_, i) => [...at(i), i]);
     this.body.replaceChildren(
       drawNodes(s, task.edges, at, 0),
@@ -139,7 +155,8 @@ export class GraphsPanel extends NodesPanel {
   draw(s: Scene) {
     this.places = [];
     const task = s.now?.task;
-    this.title(task?.views ? "Graphs: view 1 over view 2" : "Graph", s.theme);
+    const title = task?.views ? "Graphs: view 1 over view 2" : "Graph";
+    this.title(title, s.theme, `${title}. ${keys}`);
     if (!task) return this.empty("no frame of this task", s.theme);
     let unit = this.layouts.get(task);
     if (!unit) this.layouts.set(task, (unit = layout(task)));

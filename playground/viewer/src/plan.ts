@@ -193,12 +193,17 @@ export class PlanPanel extends Panel {
     const p = s.pointed;
     if (!p || p.row >= this.n || p.column >= this.n) return;
     const cell = this.side / this.n;
-    const stroke = s.theme.mark;
+    const [x, y] = [left + p.column * cell, top + p.row * cell];
     this.cursor.append(
-      make("rect", { x: left, y: top + p.row * cell, width: this.side, height: cell, stroke, "stroke-opacity": 0.5 }),
-      make("rect", { x: left + p.column * cell, y: top, width: cell, height: this.side, stroke, "stroke-opacity": 0.5 }),
-      make("rect", { x: left + p.column * cell, y: top + p.row * cell, width: cell, height: cell, stroke,
-        "stroke-width": 2.5 }),
+      ...this.outlined(s, { x: left, y, width: this.side, height: cell }, 1),
+      ...this.outlined(s, { x, y: top, width: cell, height: this.side }, 1),
+      ...this.outlined(s, { x, y, width: cell, height: cell }, 2.5),
     );
+  }
+
+  /** A rectangle in the color of marks. A wider one below it parts it from colors of the map that are near its own. */
+  private outlined(s: Scene, place: Record<string, number>, width: number): SVGRectElement[] {
+    return [make("rect", { ...place, stroke: s.theme.panel, "stroke-width": width + 2 }),
+      make("rect", { ...place, stroke: s.theme.mark, "stroke-width": width })];
   }
 }

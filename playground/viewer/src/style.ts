@@ -8,7 +8,7 @@ button, select { font: inherit; color: inherit; background: var(--panel); border
   min-height: 34px; padding: 2px 10px; cursor: pointer }
 button { min-width: 38px; display: inline-flex; align-items: center; justify-content: center }
 button:hover, select:hover { border-color: var(--faint) }
-button[aria-pressed=true] { border-color: var(--mark); color: var(--mark) }
+button[aria-pressed=true] { border-color: var(--mark); color: var(--mark); font-weight: 600 }
 button:disabled { opacity: .45; cursor: default }
 :focus-visible { outline: 2px solid var(--mark); outline-offset: 1px }
 input[type=range] { flex: 1 1 160px; min-width: 120px; min-height: 34px; accent-color: var(--mark); margin: 0 }

@@ -2,7 +2,7 @@
 // {name, recording} in a <script type="application/json"> within it, or set as its property runs.
 
 import { CurvesPanel, groups, seriesOf } from "./curves";
-import { element, keyOf, sign } from "./dom";
+import { dress, element, keyOf, sign } from "./dom";
 import { compose, download, pixels, text } from "./export";
 import { film } from "./gif";
 import { MatrixPanel, lowest, scoreNames } from "./matrix";
@@ -31,6 +31,7 @@ const help: [string, string][] = [
   ["Home, End", "first or last frame"],
   ["P", "pin the frame, to compare others with it"],
   ["arrow keys in the map", "point at an entry of the plan"],
+  ["arrow keys in the embedding or the graphs", "point at a node"],
   ["arrow keys in the matrix, Enter", "choose a task and show it"],
   ["Escape", "point at nothing"],
 ];
@@ -160,11 +161,21 @@ export class RecordingElement extends HTMLElement {
     this.fillChoices(runs);
     this.schematic.element.hidden = !this.columns.some((c) => c.panels.some((p) => p.name === "plan"));
     this.stage.className = `runs ${runs.length === 1 ? "one" : "two"}`;
+    const focus = this.keepFocus();
     this.stage.replaceChildren(...this.columns.map(({ run, panels }) =>
       element("section", { "aria-label": run.name }, element("h2", {}, run.name),
         element("div", { class: "panels" }, ...panels.map((p) => p.svg)))));
+    focus();
     this.applyTheme();
     this.fit();
+  }
+
+  /** Remembers which panel of which run has the focus. What it returns gives the focus to the panel in its place. */
+  private keepFocus(): () => void {
+    const panel = this.shadowRoot!.activeElement?.closest("[data-panel]");
+    const run = panel?.closest("section")?.getAttribute("aria-label");
+    return () => this.columns.find((c) => c.run.name === run)?.panels
+      .find((p) => p.name === panel!.getAttribute("data-panel"))?.svg.focus({ preventScroll: true });
   }
 
   private get clock(): Run {
@@ -243,10 +254,8 @@ export class RecordingElement extends HTMLElement {
     speed.addEventListener("change", () => (this.speed = Number(speed.value)));
     const keys = element("details", { class: "help" }, element("summary", {}, "keys"),
       element("ul", {}, ...help.map(([key, what]) => element("li", {}, element("kbd", {}, key), ` ${what}`))));
-    const sheet = new CSSStyleSheet(); // which a strict content security policy allows
-    sheet.replaceSync(style + schematicStyle);
     const root = this.attachShadow({ mode: "open" });
-    root.adoptedStyleSheets = [sheet];
+    dress(root, style + schematicStyle);
     root.append(bar, this.stage, this.status, this.schematic.element, keys);
     for (const event of ["pointerover", "focusin"])
       this.stage.addEventListener(event, (e) => {

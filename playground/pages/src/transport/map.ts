@@ -182,12 +182,19 @@ export class PlanMap extends Picture {
   private mark(theme: Theme, wide: number, high: number) {
     const { row, column } = this.pointed;
     const { n, m } = this.shown;
-    this.pen.strokeStyle = theme.mark;
-    this.pen.lineWidth = 1;
-    if (row >= 0 && row < n) this.pen.strokeRect(edge, edge + (row * high) / n, wide, high / n);
-    if (column >= 0 && column < m) this.pen.strokeRect(edge + (column * wide) / m, edge, wide / m, high);
+    const [x, y] = [edge + (column * wide) / m, edge + (row * high) / n];
+    if (row >= 0 && row < n) this.outline(theme, 1, edge, y, wide, high / n);
+    if (column >= 0 && column < m) this.outline(theme, 1, x, edge, wide / m, high);
     if (row < 0 || column < 0 || row >= n || column >= m) return;
-    this.pen.lineWidth = 2.5;
-    this.pen.strokeRect(edge + (column * wide) / m, edge + (row * high) / n, wide / m, high / n);
+    this.outline(theme, 2.5, x, y, wide / m, high / n);
+  }
+
+  /** Outlines a rectangle. A wider line below parts the mark from colors of the map that are near its own. */
+  private outline(theme: Theme, width: number, ...place: [number, number, number, number]) {
+    for (const [color, more] of [[theme.panel, 2], [theme.mark, 0]] as const) {
+      this.pen.strokeStyle = color;
+      this.pen.lineWidth = width + more;
+      this.pen.strokeRect(...place);
+    }
   }
 }
