@@ -8,7 +8,7 @@ import { RecordingElement } from "../../viewer/src/viewer";
 import { Chart } from "./continual/chart";
 import { archive, chosenFiles, droppedFiles, recordingsOf } from "./continual/drop";
 import { Settings, addressOf, addressed, commandOf, keysOf, methodOf, requestOf } from "./continual/methods";
-import { LiveRun } from "./continual/run";
+import { LiveRun, State } from "./continual/run";
 import { MethodTable } from "./continual/table";
 import { Control, button, choice, slider } from "./shell/controls";
 import { fetchFile, fetchModule } from "./shell/module";
@@ -24,6 +24,11 @@ async function bundled(name: string): Promise<PackedRun[]> {
   const answer = await fetchFile(`assets/recordings/${encodeURIComponent(name)}.zip`);
   if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`);
   return recordingsOf({ [`${name}.zip`]: new Uint8Array(await answer.arrayBuffer()) });
+}
+
+/** Says that a run is done, and how well it did. */
+function doneWords(run: LiveRun): string {
+  return `${run.method.label} is done: AP ${run.figures("class-il")?.ap.toFixed(1) ?? "–"} percent, Class-IL.`;
 }
 
 class ContinualPage {
@@ -52,6 +57,7 @@ class ContinualPage {
   private dropped: PackedRun[] = []; // recordings that are shown instead of the runs
   private shown: PackedRun[] | null = null;
   private waiting = 0;
+  private readonly told = new WeakMap<LiveRun, State>(); // of each run, the state that the page has spoken of
   private wanted = ""; // the frame of the address, task.step, that is not there yet
 
   constructor() {
@@ -110,7 +116,7 @@ class ContinualPage {
           of("epochs", "epochs", "training steps of a task", 2, 60),
           of("seed", "seed", "of everything random except the graph and its split", 0, 9)),
         element("section", { class: "card", "aria-label": "methods and accuracy" },
-          element("h2", {}, "Methods"), this.table.element, tools, this.status.element,
+          element("h2", {}, "Methods"), this.table.element, this.table.help, tools, this.status.element,
           element("h2", {}, "AP after each task"), this.chart.canvas,
           element("p", { class: "hint" }, "Mean accuracy on all tasks so far, Class-IL, in percent. Dashed: controls, which take no training step. " +
             "Color and shape: the method's mark in the table."))),
@@ -258,8 +264,7 @@ class ContinualPage {
     this.chart.show(chosen.map((key) => ({ label: methodOf(key)!.label, color: this.table.colorOf(key), control: methodOf(key)!.control,
       values: this.runs.get(key)?.figures("class-il")?.aps ?? [] })), tasks);
     const all = [...this.runs.values()];
-    const lost = all.find((r) => r.state === "lost" || r.state === "failed");
-    if (lost) this.status.say(lost.words, true);
+    this.tell(all);
     const busy = all.some((r) => r.active);
     const recorded = this.settings.recording !== "" || this.dropped.length > 0; // that is shown, not the runs
     const idle = (run?: LiveRun) => !run || ["lost", "failed", "paused"].includes(run.state) || (run.state === "waiting" && !busy);
@@ -271,6 +276,15 @@ class ContinualPage {
     this.command.textContent = commandOf(requestOf(this.settings, first));
     this.same.hidden = recorded;
     this.view();
+  }
+
+  /** Says once what became of a run. What is wrong comes last, and stays. */
+  private tell(all: LiveRun[]) {
+    const news = all.filter((r) => this.told.get(r) !== r.state);
+    for (const run of news) this.told.set(run, run.state);
+    const done = news.filter((r) => r.state === "done").map(doneWords);
+    if (done.length) this.status.say(done.join(" "));
+    for (const run of news) if (run.state === "lost" || run.state === "failed") this.status.say(run.words, true);
   }
 
   /** Hands the viewer what it shows, or more of it. */

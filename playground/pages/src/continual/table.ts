@@ -3,6 +3,7 @@
 import { element } from "../../../viewer/src/dom";
 import { make } from "../../../viewer/src/panel";
 import { outline } from "../../../viewer/src/theme";
+import { glossary } from "../shell/controls";
 import { keysOf, methods } from "./methods";
 import type { LiveRun } from "./run";
 
@@ -19,6 +20,7 @@ const columns = ["class-il", "task-il"];
 
 export class MethodTable {
   readonly element: HTMLElement;
+  readonly help = glossary("what the methods do", methods.map((m) => [m.label, m.about]));
   private readonly rows = new Map<string, Row>();
   private shown: string[] = [];
 

@@ -24,7 +24,7 @@ export function slider(o: {
   const id = `c${++count}`;
   const input = element("input", { type: "range", id, name: o.name, min: String(to(o.low)), max: String(high),
     step: String(step), title: o.title });
-  const shown = element("output", { for: id });
+  const shown = element("output", { for: id, "aria-live": "off" }); // the slider itself says its value
   let value = o.value;
   const isOff = () => o.off !== undefined && Number(input.value) > high - step / 2;
   const show = () => {
@@ -122,17 +122,25 @@ export function check(o: { name: string; label: string; title: string; value: bo
   return control;
 }
 
+/** What names mean, for readers without a pointer that could rest on them: folded, below what it explains. */
+export function glossary(summary: string, names: readonly (readonly [string, string])[]): HTMLElement {
+  return element("details", { class: "hint" }, element("summary", {}, summary),
+    element("ul", {}, ...names.map(([name, meaning]) => element("li", {}, element("b", {}, name), `: ${meaning}`))));
+}
+
 /** Figures in two columns: name and value. */
 export class Figures {
-  readonly element = element("dl", { class: "figures" });
+  readonly element = element("div");
   private readonly values = new Map<string, HTMLElement>();
 
   constructor(names: readonly (readonly [string, string, string])[]) {
+    const list = element("dl", { class: "figures" });
     for (const [key, text, title] of names) {
       const value = element("dd", { "data-figure": key }, "–");
       this.values.set(key, value);
-      this.element.append(element("div", { title }, element("dt", {}, text), value));
+      list.append(element("div", { title }, element("dt", {}, text), value));
     }
+    this.element.append(list, glossary("what the figures mean", names.map(([, text, title]) => [text, title])));
   }
 
   set(key: string, text: string) {
