@@ -168,7 +168,7 @@ func (b *tab) sweeps(t *testing.T) {
 	b.press("converge")
 	b.Until(`page.problem.settled && page.problem.plan.marginalError <= 1e-9`)
 	b.golden(t)
-	b.Do(`document.activeElement.blur(), true`)
+	b.focus("[data-picture=plan]")
 	b.Press("r")
 	b.Until(`page.problem.done === 1`)
 	b.Press("s")
@@ -184,6 +184,7 @@ func (b *tab) sweeps(t *testing.T) {
 	b.set("solver", "exact")
 	b.settled()
 	require.LessOrEqual(t, b.Number(`page.problem.plan.plan.filter(p => p > 1e-12).length`), 28+28-1.0)
+	b.focus("[data-picture=plan]")
 	b.Press("rs ") // an exact plan takes no sweeps
 	b.press("step")
 	require.Equal(t, []float64{2, 4, 0}, b.Numbers(`[page.settings.sweeps,

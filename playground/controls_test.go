@@ -120,6 +120,7 @@ func TestSolverKeys(t *testing.T) {
 		{"gromov.html#preset=local&sigma=0", "page.plan.outer", "page.settings.outer === 60"},
 	} {
 		b.at(t, c.address)
+		b.focus("[data-picture=plan]")
 		b.Press("r")
 		b.Until(c.done + ` === 1`)
 		b.Press("sS") // as the titles write it, too

@@ -23,7 +23,7 @@ func TestPointing(t *testing.T) {
 	// Neighbors on the ring: of 14, 13 and 15; of 15, 14 and 16. They stand in places 5, 6; 2, 3.
 	require.Equal(t, "3,5", b.Text(
 		`[...panel('embedding').querySelectorAll('.near')].map(e => Number(e.dataset.node)).sort().join()`))
-	require.Equal(t, float64(3), b.Number(`panel('plan').querySelectorAll('rect[fill=none], g[fill=none] rect').length`))
+	require.Equal(t, float64(6), b.Number(`panel('plan').querySelectorAll('rect[fill=none], g[fill=none] rect').length`))
 
 	x, y := b.Middle(`panel('embedding').querySelector('[data-node="1"]')`)
 	b.Move(x, y)
