@@ -92,12 +92,20 @@ func adam(o Optimizer, rate func(step int) float64, steps int) []float64 {
 
 func TestStepsAreAdams(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		for _, o := range []Optimizer{{LearningRate: 0.05}, {LearningRate: 0.05, L2: 0.3},
-			{LearningRate: 0.05, Decay: 0.4}} {
+		for _, c := range []struct {
+			Optimizer
+			torch []float64 // what testdata/adam.py prints
+		}{
+			{Optimizer{LearningRate: 0.05}, []float64{0.6302731895656505, -1.4295990647020222}},
+			{Optimizer{LearningRate: 0.05, L2: 0.3}, []float64{0.5963145850035526, -1.4290763257989907}},
+			{Optimizer{LearningRate: 0.05, Decay: 0.4}, []float64{0.4844413141211333, -1.0883278972915822}},
+		} {
+			o := c.Optimizer
 			n, trainer := bowl(t, e, o)
 			p := plan(12)
 			require.NoError(t, trainer.Train(context.Background(), p))
 			got := valueOf(t, n)
+			require.InDeltaSlice(t, c.torch, got, 1e-5, "PyTorch's, %+v", o)
 			require.InDeltaSlice(t, adam(o, func(int) float64 { return o.LearningRate }, 12), got, 1e-5, "%+v", o)
 			require.Equal(t, []int{12, 12}, []int{p.Report.Epochs, p.Report.Steps})
 			require.Equal(t, []continual.Term{{Name: "total", Value: 17}, {Name: "sum", Value: -1}}, p.Report.FirstLoss)
