@@ -65,7 +65,8 @@ func TestAgainstPyTorchGeometric(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-				enc, err := New(e, c.Config, g.Features.Cols, NewBuckets(nil, 200, []Size{SizeOf(g)}), rand.New(rand.NewPCG(1, 1)))
+				enc, err := New(e, c.Config, g.Features.Cols, NewBuckets(nil, 200, []Size{SizeOf(g)}),
+					rand.New(rand.NewPCG(1, 1)))
 				require.NoError(t, err)
 				require.Len(t, c.Variables, len(enc.names))
 				for name, values := range c.Variables {
@@ -74,8 +75,8 @@ func TestAgainstPyTorchGeometric(t *testing.T) {
 				requireClose(t, c.Inference, wide(embed(t, enc, g)), 1e-5)
 				got := run(t, e, enc, g, func(in Input[*Node]) []*Node {
 					scope := enc.store.Scope(Scope)
-					z := enc.Config.Encode(scope, enc.Config.Project(scope, in.X), NewPropagation(*in.Operator), in.Mask,
-						Training)
+					projected := enc.Config.Project(scope, in.X)
+					z := enc.Config.Encode(scope, projected, NewPropagation(*in.Operator), in.Mask, Training)
 					return gradients(enc, z, g.NumNodes())
 				})
 				require.InDelta(t, c.Value, got[0][0], 1e-4)
