@@ -222,7 +222,7 @@ func exitStatus(ctx context.Context, err error) int {
 // packagePrefix is what errors of our packages begin with. It says nothing to a user, to whom all is saot.
 var packagePrefix = regexp.MustCompile(`^((saot|datasets|graph|fetch|continual|record|experiment|metrics|report|` +
 	`mlflow|rank|file|engine|playground|method|baseline|control|install|plotting|course|viewer|transport|symbolic|` +
-	`drift|encoder|view|replay|train): )+`)
+	`drift|encoder|licenses|view|replay|train): )+`)
 
 // oneLine puts the lines of an error, which are its parts, into one, and replaces control characters.
 func oneLine(err error) string {
