@@ -302,6 +302,9 @@ func (o *sweepOptions) kubernetes(cmd *cobra.Command, job experiment.Job, s *exp
 		_, err := cmd.OutOrStdout().Write(manifest)
 		return err
 	}
+	if err := manifestProduct.refuse(o.output); err != nil {
+		return err
+	}
 	if err := file.Write(o.output, manifest); err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ func newPackCommand() *cobra.Command {
 		Short: "put the results of many runs into one file",
 		Long: `Write every result under the paths to one compressed file of JSON lines. Each line is a result and its
 run folder. Nothing of result.json is lost; models, pictures and metrics stay where they are. Equal results make equal
-files.
+files. A file that is there is replaced if all runs in it are packed again.
 
 Every command that reads results takes such a file instead of a folder, and finds those in a folder whose names end in
 ` + continual.PackedExt + `. saot unpack makes the run folders again.`,

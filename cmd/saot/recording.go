@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,12 +18,13 @@ const recordingPage = "recording.html" // in the run folder
 
 // writeRecordingPage makes a page of the recordings in one run folder or two, and returns its path.
 func writeRecordingPage(ctx context.Context, output string, dirs []string) (string, error) {
+	output = cmp.Or(output, filepath.Join(dirs[0], recordingPage))
+	if err := pageProduct.refuse(output); err != nil {
+		return "", err
+	}
 	page, err := interruptible(ctx, "recordings were read", func() ([]byte, error) { return pageOfRecordings(dirs) })
 	if err != nil {
 		return "", err
-	}
-	if output == "" {
-		output = filepath.Join(dirs[0], recordingPage)
 	}
 	return output, file.Write(output, page)
 }

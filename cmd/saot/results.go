@@ -34,6 +34,9 @@ lets engines and versions differ, and names those that it found.`,
   saot report runs/table2 --output table2.html --title "Table 2, quick"`,
 	}
 	onGroups(cmd, func(dirs []string, sel selection) (writer, error) {
+		if err := pageProduct.refuse(output); err != nil {
+			return nil, err
+		}
 		title := cmp.Or(title, "SAOT: "+filepath.Base(filepath.Clean(dirs[0])))
 		page, err := report.Page(title, sel.groups, sel.programs)
 		return func(_ context.Context, out io.Writer) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -64,7 +65,7 @@ func (o *splitOptions) check(given *pflag.FlagSet) error {
 	}
 	switch {
 	case o.importOf == "":
-		return checkStream(given, o.cut)
+		return cmp.Or(checkStream(given, o.cut), splitProduct.refuse(o.exportTo))
 	case o.exportTo != "":
 		return usagef("--export writes a split and --import checks one: choose one of them")
 	}

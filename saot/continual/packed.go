@@ -62,12 +62,14 @@ func ReadResultsContext(ctx context.Context, paths ...string) ([]Stored, error) 
 
 // PackResults writes the results at the paths, which are as for ReadResults, to one file, and returns how many there
 // are. It passes over that file where it lies in a folder, so that results may be packed again. Equal results make
-// equal files. Of equal results with one run folder it takes one; it returns an error if they differ, and ctx's, with
-// nothing written, if that ends while it reads.
+// equal files. Of equal results with one run folder it takes one. It writes nothing and returns an error if they
+// differ, if the file is there and is not packed results or holds a run that would be lost, and ctx's if that ends
+// while it reads.
 func PackResults(ctx context.Context, to string, paths ...string) (count int, err error) {
 	var lines []packedLine
 	at := map[string]int{} // the line of a folder
 	var from []string      // where the result of a line was read
+	runs := map[string]string{}
 	err = eachResult(paths, to, func(s Stored, raw []byte) error {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -86,12 +88,15 @@ func PackResults(ctx context.Context, to string, paths ...string) (count int, er
 		if compact.Len()+len(s.Folder) > maxLine/2 {
 			return fmt.Errorf("%s is too large to pack: %d MiB", s.Path, compact.Len()>>20)
 		}
-		at[s.Folder], from = len(lines), append(from, s.Path)
+		at[s.Folder], runs[s.Folder], from = len(lines), s.Result.run(), append(from, s.Path)
 		lines = append(lines, packedLine{s.Folder, compact.Bytes()})
 		return nil
 	})
 	if err == nil && len(lines) == 0 {
 		err = fmt.Errorf("there is no %s under %s", ResultFile, strings.Join(paths, ", "))
+	}
+	if err == nil {
+		err = keeps(to, runs)
 	}
 	if err == nil {
 		slices.SortFunc(lines, func(a, b packedLine) int { return cmp.Compare(a.Path, b.Path) })
@@ -101,6 +106,37 @@ func PackResults(ctx context.Context, to string, paths ...string) (count int, er
 		return 0, fmt.Errorf("continual: pack results: %w", err)
 	}
 	return len(lines), nil
+}
+
+// run tells runs of one folder apart: a run that was done again is the same.
+func (r *Result) run() string {
+	var config bytes.Buffer
+	_ = json.Compact(&config, r.Config) // it was parsed
+	return fmt.Sprintf("%s on %s, seed %d, %s", r.Method, r.Dataset.Name, r.Seed, config.Bytes())
+}
+
+// keeps returns an error if a file of packed results, which need not exist, holds a run that is not among runs, which
+// are by folder: in the file it may be all that is left of the run.
+func keeps(packed string, runs map[string]string) error {
+	info, err := os.Stat(packed)
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 { // writing says what is wrong with other things
+		return nil
+	}
+	lost, first := 0, ""
+	err = readPacked(packed, ".", func(s Stored, _ []byte) error {
+		if runs[s.Folder] != s.Result.run() {
+			lost, first = lost+1, cmp.Or(first, s.Path)
+		}
+		return nil
+	})
+	const advice = "name another file, or remove that one"
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: it would be replaced: %s", err, advice)
+	case lost > 0:
+		return fmt.Errorf("%d runs would be lost, %s first, which no path to pack holds: %s", lost, first, advice)
+	}
+	return nil
 }
 
 // UnpackResults writes each result of a packed file to its run folder below dir, in the form of WriteFile. It does

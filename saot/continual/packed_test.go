@@ -308,6 +308,27 @@ func TestPackRefuses(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	require.Contains(t, results(t, packed), ".")
+
+	before, err := os.ReadFile(packed)
+	require.NoError(t, err)
+	_, err = PackResults(t.Context(), packed, filepath.Join(dir, "b-s1"))
+	require.ErrorContains(t, err, "1 runs would be lost, "+packed+" first, which no path to pack holds: name another")
+	_, err = PackResults(t.Context(), packed, dir)
+	require.ErrorContains(t, err, "1 runs would be lost")
+	after, err := os.ReadFile(packed)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+	other := filepath.Join(dir, "a-s0", ResultFile)
+	before, err = os.ReadFile(other)
+	require.NoError(t, err)
+	_, err = PackResults(t.Context(), other, dir)
+	require.ErrorContains(t, err, other+" is not a file of packed results")
+	after, err = os.ReadFile(other)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+	require.NoError(t, os.WriteFile(packed, nil, 0o600), "as mktemp makes it")
+	_, err = PackResults(t.Context(), packed, dir)
+	require.NoError(t, err)
 }
 
 func TestVersionsOfBuild(t *testing.T) {
