@@ -89,7 +89,8 @@ func onGroups(cmd *cobra.Command, do func(dirs []string, sel selection) (writer,
 	var mixed bool
 	cmd.Flags().BoolVar(&mixed, "mixed", false, "let the engines and versions that made the runs differ")
 	cmd.Flags().StringArrayVar(&only, "only", nil,
-		"only runs with this setting, as name=value; may be repeated: a setting, data, split or engine")
+		"only runs with this setting, as name=value: a setting, data, split or engine; again with the same name "+
+			"allows one more value, with another name demands that too")
 	if cmd.Args == nil {
 		cmd.Args = cobra.MinimumNArgs(1)
 	}
@@ -254,6 +255,7 @@ const tableExamples = `  saot table runs                                    Mark
   saot table runs --format latex > table.tex         for booktabs
   saot table runs --only engine=xla:cpu              of runs on several engines, those of one
   saot table runs --only split=fd01d5bd              of runs on several splits, those of one
+  saot table runs --only method=saot --only method=gbt
   saot table results/quick/table2.jsonl.gz           of packed results, see saot pack
   saot table --across results/compared.jsonl.gz      one table of all datasets
   saot table --paper                                 the paper's Tables 2 to 4

@@ -215,50 +215,6 @@ func flatten(into map[string]string, prefix string, document json.RawMessage) er
 	return err
 }
 
-// Select returns the groups that have the given settings, each written name=value with a name of Group.Settings; data
-// and split may be given by their first digits. Groups of a method that has no such setting stay: epsilon=0.2 leaves
-// the controls in.
-//
-// It returns an error if a setting is not written so, if no group has the name, and if no group is left.
-func Select(groups []*Group, wanted []string) ([]*Group, error) {
-	for _, want := range wanted {
-		name, value, ok := strings.Cut(want, "=")
-		if !ok {
-			return nil, fmt.Errorf("experiment: %q is not a setting: write name=value", want)
-		}
-		values, names := map[string]bool{}, map[string]bool{}
-		has := map[string]bool{} // methods that have the setting
-		for _, g := range groups {
-			for n := range g.Settings {
-				names[n] = true
-			}
-			if v, ok := g.Settings[name]; ok {
-				values[v], has[g.Method] = true, true
-			}
-		}
-		if len(values) == 0 {
-			return nil, fmt.Errorf("experiment: %s: no run has a setting %q: choose one of %s",
-				want, name, strings.Join(slices.Sorted(maps.Keys(names)), ", "))
-		}
-		groups = slices.DeleteFunc(slices.Clone(groups), func(g *Group) bool {
-			v, ok := g.Settings[name]
-			cut := (name == "data" || name == "split") && value != "" && strings.HasPrefix(v, value)
-			return has[g.Method] && (!ok || v != value && !cut)
-		})
-		if !slices.ContainsFunc(groups, func(g *Group) bool { return has[g.Method] }) {
-			return nil, fmt.Errorf("experiment: no run has %s: the runs have %s",
-				want, strings.Join(slices.Sorted(maps.Keys(values)), ", "))
-		}
-	}
-	out := make([]*Group, len(groups))
-	for i, g := range groups { // labels change with what stands next to them
-		copied := *g
-		out[i] = &copied
-	}
-	labelGroups(out)
-	return out, nil
-}
-
 // Comparable returns an error if groups of a dataset cannot share a table or figure: their numbers would differ by more
 // than method and settings.
 func Comparable(groups []*Group) error {

@@ -413,6 +413,10 @@ func TestSelectGroups(t *testing.T) {
 	require.Equal(t, []string{"saot", "gbt"}, labels("alpha=0"), "a method without the setting stays")
 	require.Equal(t, []string{"saot", "gbt"}, labels("centered=true"), "the method's runs without it do not")
 	require.Equal(t, []string{"gbt"}, labels("method=gbt", "split=5a5a"))
+	require.Len(t, labels("method=gbt", "method=saot"), 3, "any value of one name")
+	require.Equal(t, []string{"saot"}, labels("alpha=1", "method=saot", "alpha=1"), "and every name")
+	_, err = Select(groups, []string{"method=gbt", "method=sout"})
+	require.ErrorContains(t, err, "no run has method=sout: the runs have gbt, saot")
 	require.Equal(t, "saot, alpha 0, centered true", groups[0].Label, "what was given is as it was")
 
 	for wanted, words := range map[string]string{"alpha": "name=value", "color=red": "choose one of alpha,",

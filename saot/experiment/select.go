@@ -1,0 +1,69 @@
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Select returns the groups that have the given settings, each written name=value with a name of Group.Settings; data
+// and split may be given by their first digits. Of a name that is given several times, any of the values will do.
+// Groups of a method that has no such setting stay: epsilon=0.2 leaves the controls in.
+//
+// It returns an error if a setting is not written so, and if no group has the name or one of the values.
+func Select(groups []*Group, wanted []string) (_ []*Group, err error) {
+	values := map[string][]string{} // by name
+	for _, want := range wanted {
+		name, value, ok := strings.Cut(want, "=")
+		if !ok {
+			return nil, fmt.Errorf("experiment: %q is not a setting: write name=value", want)
+		}
+		values[name] = append(values[name], value)
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if groups, err = having(groups, name, values[name]); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]*Group, len(groups))
+	for i, g := range groups { // labels change with what stands next to them
+		copied := *g
+		out[i] = &copied
+	}
+	labelGroups(out)
+	return out, nil
+}
+
+// having returns the groups that have one of the values of a setting, and those of methods without the setting.
+func having(groups []*Group, name string, wanted []string) ([]*Group, error) {
+	values, names := map[string]bool{}, map[string]bool{}
+	has := map[string]bool{} // methods that have the setting
+	for _, g := range groups {
+		for n := range g.Settings {
+			names[n] = true
+		}
+		if v, ok := g.Settings[name]; ok {
+			values[v], has[g.Method] = true, true
+		}
+	}
+	if len(values) == 0 {
+		return nil, fmt.Errorf("experiment: %s=%s: no run has a setting %q: choose one of %s", name, wanted[0], name,
+			strings.Join(slices.Sorted(maps.Keys(names)), ", "))
+	}
+	fits := map[string]bool{} // of the values
+	for _, want := range wanted {
+		found := false
+		for v := range values {
+			cut := (name == "data" || name == "split") && want != "" && strings.HasPrefix(v, want)
+			fits[v], found = fits[v] || v == want || cut, found || v == want || cut
+		}
+		if !found {
+			return nil, fmt.Errorf("experiment: no run has %s=%s: the runs have %s", name, want,
+				strings.Join(slices.Sorted(maps.Keys(values)), ", "))
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(groups), func(g *Group) bool {
+		return has[g.Method] && !fits[g.Settings[name]]
+	}), nil
+}
