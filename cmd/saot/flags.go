@@ -265,6 +265,26 @@ func needs(cmd *cobra.Command, flag, of string) error {
 	return nil
 }
 
+// refuseEmpty is an error where an argument, or a flag of text, is empty, as an unset variable of a shell leaves it: a
+// command would take it for its default, or for the folder that it was called in.
+func refuseEmpty(cmd *cobra.Command, args []string) (err error) {
+	if slices.Contains(args, "") {
+		return fmt.Errorf("an argument of %s is empty: give it a value, or drop it", cmd.CommandPath())
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		} else if f.Value.Type() != "string" { // others say themselves what they take
+			return
+		}
+		if slices.Contains(values, "") {
+			err = fmt.Errorf("--%s is empty: give it a value, or drop it", f.Name)
+		}
+	})
+	return err
+}
+
 // noArguments is an error if there are arguments. Where one is a value that a flag takes, it says how.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {

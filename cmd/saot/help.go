@@ -242,7 +242,7 @@ func columns(out io.Writer) int {
 func markUsage(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			err := check(cmd, args)
+			err := cmp.Or(refuseEmpty(cmd, args), check(cmd, args))
 			if err != nil && strings.Contains(err.Error(), " arg(s)") { // cobra's words, which name no argument
 				err = fmt.Errorf("want %s %s, got %d arguments", cmd.Parent().CommandPath(), cmd.Use, len(args))
 			}

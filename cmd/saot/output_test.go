@@ -190,8 +190,15 @@ func TestUsageErrors(t *testing.T) {
 		{"table a --json --format md", "choose one of --format, --json"},
 		{"table " + finished + " --only engine", "write it as name=value"},
 		{"figures " + finished + " --format gif", "want png, svg or pdf"},
-		{"run --resume=", "--resume names no folder"},
-		{"run --out=", "--out names no folder"},
+		{"run --resume=", "--resume is empty: give it a value, or drop it"},
+		{"run --out=", "--out is empty"},
+		{"run --split=", "--split is empty"},
+		{"run --resume k2 --engine=", "--engine is empty"},
+		{"sweep quick/table2 --out=", "--out is empty"},
+		{"sweep quick/table2 --dataset uai --dataset=", "--dataset is empty"},
+		{"export a --out=", "--out is empty"},
+		{"data split --export=", "--export is empty"},
+		{"report a --output=", "--output is empty"},
 		{"run --seed -1", `--seed is "-1", want a whole number, 0 or more`},
 		{"run --devices 0", "--devices is 0"},
 		{"run --train-ratio 2", "--train-ratio + --test-ratio is 2 + 0.2"},
@@ -207,6 +214,11 @@ func TestUsageErrors(t *testing.T) {
 		require.Empty(t, stdout, c.args)
 		require.Contains(t, stderr, c.want, c.args)
 		require.NotContains(t, stderr, "strconv", c.args)
+	}
+	for _, command := range []string{"audit", "figures", "table a", "pack -o x", "data get"} {
+		status, _, stderr := call(t, append(strings.Fields(command), "")...)
+		require.Equal(t, exitUsage, status, command)
+		require.Contains(t, stderr, "an argument of saot "+strings.Fields(command)[0])
 	}
 	status, _, stderr := call(t, "run", "--dataset", "synthetic:200", "--out", occupied(t))
 	require.Equal(t, exitFailure, status)

@@ -214,11 +214,6 @@ func openEngine(r *experiment.Run) (*engine.Engine, error) {
 // settle returns the settings of the run: those given by flags, over the dataset's defaults, or those of the folder to
 // be resumed.
 func (o *runOptions) settle(flags *pflag.FlagSet) (*experiment.Run, error) {
-	for _, name := range []string{"resume", "out"} {
-		if f := flags.Lookup(name); f.Changed && f.Value.String() == "" {
-			return nil, usagef("--%s names no folder: it is empty", name)
-		}
-	}
 	if o.record < 0 {
 		return nil, usagef("--record is %d, want 0 (no frames) or more", o.record)
 	}
