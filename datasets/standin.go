@@ -85,9 +85,9 @@ func (s Store) topology(e Entry, direction Direction) (*Dataset, error) {
 		}
 		if path = s.find(of); path == "" {
 			return nil,
-				fmt.Errorf("datasets: %s needs %s, %s: fetch %s with saot data get %s; "+
+				fmt.Errorf("datasets: %s needs %s, %s: fetch %s with %s; "+
 					"or set the environment variable SAOT_DATA or --data to the folder that holds one: %w",
-					e.Name, alternatives(e, of), s.without("of which none is"), of.Files[0].Name, of.Name,
+					e.Name, alternatives(e, of), s.without("of which none is"), of.Files[0].Name, s.getting(of),
 					fs.ErrNotExist)
 		}
 		e = of

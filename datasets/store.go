@@ -14,6 +14,7 @@ import (
 	"github.com/saot-go/saot/datasets/fetch"
 	"github.com/saot-go/saot/internal/enum"
 	"github.com/saot-go/saot/internal/file"
+	"github.com/saot-go/saot/internal/shell"
 )
 
 // Store is a data folder: the files of datasets, and checksums.json, which records their checksums when they arrive.
@@ -110,13 +111,22 @@ func (s Store) locate(e Entry) (string, error) {
 	if path := s.find(e); path != "" {
 		return path, nil
 	}
-	how := "fetch it with saot data get " + e.Name
+	how := "fetch it with " + s.getting(e)
 	if len(e.Files[0].URLs) == 0 {
 		how = "nobody publishes it in this form: saot data info " + e.Name + " says how to make it"
 	}
 	return "",
 		fmt.Errorf("datasets: %s needs the file %s, %s: %s; or set the environment variable SAOT_DATA or --data to "+
 			"the folder that holds it: %w", e.Name, e.Files[0].Name, s.without("which is not"), how, fs.ErrNotExist)
+}
+
+// getting is the command that fetches an entry's files into the folder.
+func (s Store) getting(e Entry) string {
+	command := "saot data get " + e.Name
+	if dir, err := DefaultDir(); err != nil || dir != s.Dir {
+		command += " --data " + shell.Quote(s.Dir)
+	}
+	return command
 }
 
 // without says that a file is not in the data folder, or that there is no folder.

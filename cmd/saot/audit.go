@@ -48,7 +48,7 @@ It is 1 if one is not, or cannot be audited.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.data, "data", "", "folder of the datasets' files; default: the run's")
+	f.StringVar(&o.data, "data", "", "folder of the datasets' files; default: the run's, or $SAOT_DATA if those have moved")
 	f.StringVar(&o.split, "split", "", "file that the split is read from; default: the run's")
 	f.StringVar(&o.engine, "engine", "", "engine to compute on, as saot engines names it; default: the run's")
 	return o.flag(cmd)
@@ -153,7 +153,11 @@ func (o *auditOptions) audit(ctx context.Context, dir string) (*continual.AuditR
 	} else if err := refusePlugin(dir, r.Engine); err != nil {
 		return nil, err
 	}
-	stream, err := openStream(ctx, r)
+	open := openStream
+	if o.data == "" {
+		open = openRecorded
+	}
+	stream, err := open(ctx, r)
 	if err != nil {
 		return nil, err
 	}

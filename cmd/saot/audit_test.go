@@ -160,6 +160,34 @@ func TestAuditRefuses(t *testing.T) {
 	require.Contains(t, stdout, "seed was 0 and is now 7")
 }
 
+// Data that have moved since a run are found where they would be looked for today, unless a flag says where.
+func TestRunsFindMovedData(t *testing.T) {
+	const name = "cora_ml.npz"
+	data, dir := os.Getenv("SAOT_DATA"), t.TempDir()
+	if !exists(filepath.Join(data, name)) {
+		t.Skip("SAOT_DATA holds no " + name)
+	}
+	moved, out := filepath.Join(dir, "moved"), filepath.Join(dir, "run")
+	require.NoError(t, os.Mkdir(moved, 0o755))
+	require.NoError(t, os.Symlink(filepath.Join(data, name), filepath.Join(moved, name)))
+	status, _, stderr := call(t, control("majority", "--dataset", "cora-ml", "--data", moved, "--keep-model", "--out",
+		out)...)
+	require.Zero(t, status, stderr)
+	require.NoError(t, os.RemoveAll(moved))
+	for _, args := range [][]string{{"audit", out}, {"run", "--resume", out}} {
+		t.Setenv("SAOT_DATA", dir)
+		status, stdout, stderr := call(t, args...)
+		require.Equal(t, exitFailure, status)
+		require.Contains(t, stdout+stderr, "fetch it with saot data get cora-ml --data "+moved+"; or set")
+		t.Setenv("SAOT_DATA", data)
+		status, stdout, stderr = call(t, args...)
+		require.Zero(t, status, stdout+stderr)
+		status, stdout, stderr = call(t, append(args, "--data", dir)...)
+		require.Equal(t, exitFailure, status)
+		require.Contains(t, stdout+stderr, "saot data get cora-ml --data "+dir)
+	}
+}
+
 // The flag may stand next to --resume, and is remembered where it does not.
 func TestKeepModelBesideResume(t *testing.T) {
 	binary := build(t)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io/fs"
 
 	"github.com/saot-go/saot/internal/parallel"
 	"github.com/saot-go/saot/saot/experiment"
@@ -34,6 +35,22 @@ func unlessInterrupted(ctx context.Context, then string) error {
 		return nil
 	}
 	return interrupted{ctx.Err(), "interrupted: " + then}
+}
+
+// openRecorded opens the stream of a run in a folder. If the data are not where they were when the run began, it takes
+// those in the folder of today's default: the checksum tells whether they are the same.
+func openRecorded(ctx context.Context, r *experiment.Run) (*stream, error) {
+	s, err := openStream(ctx, r)
+	if !errors.Is(err, fs.ErrNotExist) || r.Data == "" {
+		return s, err
+	}
+	here := *r
+	here.Data = ""
+	if s, failed := openStream(ctx, &here); failed == nil {
+		*r = here
+		return s, nil
+	}
+	return nil, err
 }
 
 func openStream(ctx context.Context, r *experiment.Run) (*stream, error) {

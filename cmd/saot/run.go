@@ -166,7 +166,11 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	stream, err := openStream(ctx, r)
+	open := openStream
+	if o.resume != "" && !cmd.Flags().Changed("data") {
+		open = openRecorded
+	}
+	stream, err := open(ctx, r)
 	if err != nil {
 		return err
 	}

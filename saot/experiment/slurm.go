@@ -11,7 +11,8 @@ import (
 	"strings"
 	"text/template"
 	"time"
-	"unicode"
+
+	"github.com/saot-go/saot/internal/shell"
 )
 
 // SlurmFile returns the name of a script in the folder of a sweep that is launched on Slurm. It is of the text's hash,
@@ -183,18 +184,8 @@ func slurmTime(d time.Duration) string {
 	return fmt.Sprintf("%d-%02d:%02d:00", m/(24*60), m/60%24, m%60)
 }
 
-// Quote writes a word such that a shell reads it as it is: in single quotes nothing but the single quote has a meaning.
-// Letters of any alphabet stay bare.
-func Quote(word string) string {
-	special := func(r rune) bool { return !strings.ContainsRune(plain, r) && !unicode.IsLetter(r) }
-	if word != "" && !strings.ContainsFunc(word, special) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-// plain are characters without a meaning to a shell.
-const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,=@+"
+// Quote writes a word such that a shell reads it as it is.
+func Quote(word string) string { return shell.Quote(word) }
 
 func quoteAll(words []string) string {
 	text := ""
