@@ -44,22 +44,58 @@ func (o *sweepOptions) fetchMissing(cmd *cobra.Command, runs []experiment.Run) e
 	if err := o.choose(s); err != nil {
 		return err
 	}
+	store, entries, err := missing(o.data, s.Runs)
+	if err != nil || len(entries) == 0 {
+		return err
+	}
+	_, err = fetchAll(cmd, store, entries)
+	return err
+}
+
+// missing returns the datasets of the runs whose files are not in the data folder.
+func missing(dir string, runs []experiment.Run) (store datasets.Store, entries []datasets.Entry, err error) {
 	var names []string
-	for i := range s.Runs {
-		if name := s.Runs[i].Dataset; !datasets.IsPath(name) && !slices.Contains(names, name) {
+	for i := range runs {
+		if name := runs[i].Dataset; !datasets.IsPath(name) && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
 	if len(names) == 0 { // of no name, openEntries returns all
-		return nil
+		return store, nil, nil
 	}
-	store, entries, err := openEntries(o.data, names)
+	store, entries, err = openEntries(dir, names)
+	return store, slices.DeleteFunc(entries, store.Ready), err
+}
+
+// checkData returns an error where a dataset of the runs to do is not there: each of them would fail.
+func (o *sweepOptions) checkData(s *experiment.Sweep) error {
+	left, err := s.Left(o.retry)
 	if err != nil {
 		return err
 	}
-	entries = slices.DeleteFunc(entries, store.Ready)
-	_, err = fetchAll(cmd, store, entries)
-	return err
+	var runs []experiment.Run
+	for _, i := range left {
+		r, err := experiment.ReadRun(s.Folder(i))
+		if err != nil || o.data == "" && r.Data != "" { // the run says what is wrong, or looks elsewhere too
+			continue
+		}
+		if datasets.IsPath(r.Dataset) {
+			if _, err := os.Stat(r.Dataset); err != nil {
+				return fmt.Errorf("the sweep has runs on %s: %w", r.Dataset, err)
+			}
+		}
+		runs = append(runs, *r)
+	}
+	store, entries, err := missing(o.data, runs)
+	if err != nil || len(entries) == 0 {
+		return err
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name)
+	}
+	return fmt.Errorf("the folder %s lacks files of %s: name their folder with --data, or fetch them first with --fetch",
+		store.Dir, strings.Join(names, ", "))
 }
 
 // findDatasets looks for the datasets of the flag, and makes their paths absolute. Those for Kubernetes are the

@@ -144,11 +144,11 @@ func TestFailedStartLeavesNoRun(t *testing.T) {
 // A sweep with a run that has failed is not a success, however often it is called, nor is its status.
 func TestSweepExitStatusOfFailures(t *testing.T) {
 	binary := build(t)
-	spec := writeSpec(t, "runs:\n- datasets: [ogbn-arxiv]\n  methods: [majority]\n  seeds: [0]\n"+
+	spec := writeSpec(t, "runs:\n- datasets: [uai]\n  methods: [majority]\n  seeds: [0]\n"+
 		"- datasets: [synthetic]\n  methods: [majority]\n  seeds: [0]\n")
 	out := filepath.Join(t.TempDir(), "sweep")
 	for range 2 {
-		cmd := exec.Command(binary, "sweep", spec, "--out", out, "--engine", "go", "--data", t.TempDir())
+		cmd := exec.Command(binary, "sweep", spec, "--out", out, "--engine", "go", "--data", damagedUAI(t))
 		text, _ := cmd.CombinedOutput()
 		require.Equal(t, exitFailure, cmd.ProcessState.ExitCode(), string(text))
 		require.Contains(t, string(text), "1 of 2 runs done, 1 failed")

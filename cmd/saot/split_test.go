@@ -111,8 +111,8 @@ func TestSplitBadInput(t *testing.T) {
 		{small("--split", file, "--split-seed", "3"), 2, []string{"--split", "drop --split-seed"}},
 		{small("--split", filepath.Join(dir, "none.json")), 1, []string{"none.json"}},
 		{small("--split", file, "--dataset", "synthetic:1000"), 1, []string{file, "checksum"}},
-		{control("majority", "--fold-valid", "--probe", "converged"), 1,
-			[]string{"no valid nodes", "probe paper"}},
+		{control("majority", "--fold-valid", "--probe", "converged"), 2,
+			[]string{"(--fold-valid) leaves no validation nodes", "--probe paper"}},
 		{small("--test-ratio", "0.5"), 2, []string{"--test-ratio is 0.6 + 0.5"}},
 	} {
 		t.Run(strings.Join(c.args[1:], " "), func(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,7 +146,7 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 	if o.dry {
 		return o.list(cmd.Context(), cmd.OutOrStdout(), s)
 	}
-	if err := o.checkEngines(s); err != nil {
+	if err := cmp.Or(o.checkEngines(s), o.checkData(s)); err != nil {
 		return err
 	}
 	return o.work(cmd, s)

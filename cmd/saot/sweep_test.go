@@ -317,16 +317,55 @@ func TestSweepFetchesForChosenRuns(t *testing.T) {
 // A run that fails is shown with its error.
 func TestSweepFailure(t *testing.T) {
 	binary := build(t)
-	spec := writeSpec(t, "runs:\n- datasets: [ogbn-arxiv]\n  methods: [majority]\n  seeds: [0]\n")
+	spec := writeSpec(t, "runs:\n- datasets: [uai]\n  methods: [majority]\n  seeds: [0]\n")
 	out := filepath.Join(t.TempDir(), "sweep")
-	cmd := exec.Command(binary, "sweep", spec, "--out", out, "--engine", "go", "--data", t.TempDir())
+	cmd := exec.Command(binary, "sweep", spec, "--out", out, "--engine", "go", "--data", damagedUAI(t))
 	text, err := cmd.CombinedOutput()
 	require.Error(t, err)
 	require.Contains(t, string(text), "1 failed")
 	status, stdout, _ := call(t, "status", out)
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stdout, "failed")
-	require.Contains(t, stdout, "ogbn-arxiv")
+	require.Contains(t, stdout, "uai")
+}
+
+// damagedUAI is a data folder on whose only file runs fail.
+func damagedUAI(t *testing.T) string {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "uai.npz"), "PK")
+	return dir
+}
+
+// A sweep whose data or probes cannot be stops before its first run.
+func TestSweepStopsEarly(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "out")
+	entry := func(text string) string {
+		return writeSpec(t, "runs:\n- {methods: [majority], seeds: [0], "+text+"}\n")
+	}
+	for _, c := range []struct {
+		spec string
+		exit int
+		want string
+	}{
+		{entry("datasets: [synthetic, uai, cora-ml]"), exitFailure, "the folder " + dir + " lacks files of uai, cora-ml: " +
+			"name their folder with --data, or fetch them first with --fetch"},
+		{entry("datasets: [./none.npz]"), exitFailure, "none.npz"},
+		{entry("datasets: [synthetic], stream: {fold_valid: true}"), exitUsage,
+			":2: fold_valid (--fold-valid) leaves no validation nodes, on which the probe converged chooses its strength: " +
+				"score by paper alone (probes: [paper], --probe paper)"},
+	} {
+		status, stdout, stderr := call(t, "sweep", c.spec, "--out", out, "--engine", "go", "--data", dir)
+		require.Equal(t, c.exit, status, stderr)
+		require.Contains(t, stderr, c.want)
+		require.Empty(t, stdout, "nothing ran")
+	}
+	failures, err := filepath.Glob(filepath.Join(out, "*", experiment.FailedFile))
+	require.NoError(t, err)
+	require.Empty(t, failures)
+	status, _, stderr := call(t, "sweep", entry("datasets: [synthetic], stream: {fold_valid: true}, probes: [paper]"),
+		"--dry-run")
+	require.Zero(t, status, stderr)
 }
 
 // Each chosen spec that comes with the program is what tune prints of the packed runs next to it.
@@ -375,6 +414,9 @@ func TestSweepOfMovedData(t *testing.T) {
   seeds: [0]
   probes: [converged]
 `)
+	for _, name := range []string{"nowhere", "elsewhere"} {
+		write(t, filepath.Join(dir, name, "uai.npz"), "PK")
+	}
 	status, _, stderr := call(t, "sweep", spec, "--out", out, "--engine", "go", "--data", filepath.Join(dir, "nowhere"))
 	require.Equal(t, 1, status)
 	require.Contains(t, stderr, "nowhere")

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/saot-go/saot/datasets"
@@ -175,6 +176,11 @@ func (s *Settings) validateProbes(d *method.Definition) error {
 				"others by %v",
 				p, s.Method, continual.ProbeHead, continual.Probes())
 		}
+	}
+	if s.Cut().FoldValid && slices.Contains(s.Probes, continual.ProbeConverged) {
+		return fmt.Errorf("experiment: fold_valid (--fold-valid) leaves no validation nodes, on which the probe %v "+
+			"chooses its strength: score by %v alone (probes: [%[2]v], --probe %[2]v)", continual.ProbeConverged,
+			continual.ProbePaper)
 	}
 	if s.ProbeRows < 0 {
 		return fmt.Errorf("experiment: probe_rows is %d, want 0 (all) or more", s.ProbeRows)
