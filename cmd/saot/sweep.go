@@ -210,6 +210,7 @@ func (o *sweepOptions) work(cmd *cobra.Command, s *experiment.Sweep) error {
 	count, counted := s.Count()
 	if counted == nil {
 		_, _ = fmt.Fprintln(cmd.OutOrStdout(), summary(count, len(s.Runs)), "in", o.out)
+		tellOthers(cmd.ErrOrStderr(), s)
 	}
 	switch {
 	case cmd.Context().Err() != nil:
@@ -218,6 +219,15 @@ func (o *sweepOptions) work(cmd *cobra.Command, s *experiment.Sweep) error {
 		return errors.Join(err, counted)
 	}
 	return o.unfinished(count)
+}
+
+// tellOthers says that the folder holds runs that this sweep did not do: those of a spec as it was before a correction
+// would stay in saot status for good.
+func tellOthers(out io.Writer, s *experiment.Sweep) {
+	if others := s.Others(); len(others) > 0 {
+		_, _ = fmt.Fprintf(out, "%d more runs in %s are not done, and not in the spec: if no other spec names them, "+
+			"remove their folders: %s\n", len(others), s.Dir, strings.Join(others, " "))
+	}
 }
 
 // estimates are those of a sweep, whose datasets are read for them.

@@ -323,10 +323,25 @@ func TestSweepFailure(t *testing.T) {
 	text, err := cmd.CombinedOutput()
 	require.Error(t, err)
 	require.Contains(t, string(text), "1 failed")
-	status, stdout, _ := call(t, "status", out)
+	status, stdout, stderr := call(t, "status", out)
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stdout, "failed")
 	require.Contains(t, stdout, "uai")
+	require.Contains(t, stderr, "remove the folder of a run that no spec names any more")
+
+	// The entry is corrected: its failed run stays, and the sweep says so.
+	spec = writeSpec(t, "runs:\n- datasets: [synthetic:220]\n  methods: [majority]\n  seeds: [0]\n")
+	text, err = exec.Command(binary, "sweep", spec, "--out", out, "--engine", "go").CombinedOutput()
+	require.NoError(t, err, string(text))
+	require.Contains(t, string(text), "1 of 1 runs done")
+	folders, err := filepath.Glob(filepath.Join(out, "uai-*"))
+	require.NoError(t, err)
+	require.Len(t, folders, 1)
+	require.Contains(t, string(text), "1 more runs in "+out+" are not done, and not in the spec: if no other spec names "+
+		"them, remove their folders: "+folders[0]+"\n")
+	text, err = exec.Command(binary, "sweep", spec, "--out", out, "--engine", "go", "--only", "0").CombinedOutput()
+	require.NoError(t, err, string(text))
+	require.Contains(t, string(text), "remove their folders: "+folders[0]+"\n", "and of the runs that were not chosen, none")
 }
 
 // damagedUAI is a data folder on whose only file runs fail.

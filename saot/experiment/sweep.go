@@ -189,6 +189,20 @@ func Undone(dir string) (n int) {
 	return n
 }
 
+// Others returns the folders in the sweep's folder that hold runs without a result, and not of this sweep: those of
+// another spec, or of this one before it was changed.
+func (s *Sweep) Others() []string {
+	known := map[string]bool{}
+	for i := range s.Runs {
+		known[s.Folder(i)] = true
+	}
+	for i := range s.all {
+		known[s.folderOf(&s.all[i])] = true
+	}
+	folders, _ := foldersWith(s.Dir, ConfigFile) // what cannot be read is no advice
+	return slices.DeleteFunc(folders, func(f string) bool { return known[f] || exists(f, continual.ResultFile) })
+}
+
 func probeless(s *Settings) string {
 	other := *s
 	other.Probes = nil
