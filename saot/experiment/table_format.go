@@ -250,17 +250,20 @@ func (t *Table) markdownHead(b *strings.Builder) {
 }
 
 // htmlFragment writes tables for a page of HTML. Bold, underlined and raised text need no style sheet; the classes are
-// for one: saot-table, saot-note and saot-legend, and best, second, worse and published of cells.
+// for one: saot-scroll, a region around a table that may be wider than the page, which keys scroll; saot-table, saot-note
+// and saot-legend, and best, second, worse and published of cells.
 func htmlFragment(tables []*Table) string {
 	var b strings.Builder
 	for _, t := range tables {
-		fmt.Fprintf(&b, "<table class=\"saot-table\">\n<caption>%s</caption>\n", html.EscapeString(t.Title))
+		title := html.EscapeString(t.Title)
+		fmt.Fprintf(&b, "<div class=\"saot-scroll\" tabindex=\"0\" role=\"region\" aria-label=\"%s\">\n", title)
+		fmt.Fprintf(&b, "<table class=\"saot-table\">\n<caption>%s</caption>\n", title)
 		t.htmlHead(&b)
 		b.WriteString("<tbody>\n")
 		for i := range t.Rows {
 			t.htmlRow(&b, &t.Rows[i])
 		}
-		b.WriteString("</tbody>\n</table>\n")
+		b.WriteString("</tbody>\n</table>\n</div>\n")
 		for i, note := range t.Notes {
 			fmt.Fprintf(&b, "<p class=\"saot-note\"><sup>%s</sup> %s</p>\n", letter(i), html.EscapeString(note))
 		}
@@ -270,23 +273,27 @@ func htmlFragment(tables []*Table) string {
 }
 
 func (t *Table) htmlHead(b *strings.Builder) {
-	b.WriteString("<thead>\n<tr><th rowspan=\"2\">method</th>")
+	b.WriteString("<thead>\n<tr><th rowspan=\"2\" scope=\"col\">method</th>")
 	if t.withSeeds() {
-		b.WriteString("<th rowspan=\"2\">n</th><th rowspan=\"2\">seeds</th>")
+		b.WriteString("<th rowspan=\"2\" scope=\"col\">n</th><th rowspan=\"2\" scope=\"col\">seeds</th>")
 	}
 	for _, s := range t.spans() {
-		fmt.Fprintf(b, "<th colspan=\"%d\">%s</th>", s.Columns, html.EscapeString(s.Text))
+		if s.Text == "" {
+			fmt.Fprintf(b, "<td colspan=\"%d\"></td>", s.Columns)
+			continue
+		}
+		fmt.Fprintf(b, "<th colspan=\"%d\" scope=\"colgroup\">%s</th>", s.Columns, html.EscapeString(s.Text))
 	}
 	b.WriteString("</tr>\n<tr>")
 	for _, c := range t.Columns {
-		fmt.Fprintf(b, "<th>%s</th>", html.EscapeString(c.heading()))
+		fmt.Fprintf(b, "<th scope=\"col\">%s</th>", html.EscapeString(c.heading()))
 	}
 	b.WriteString("</tr>\n</thead>\n")
 }
 
 func (t *Table) htmlRow(b *strings.Builder, row *Row) {
 	marks := style{html.EscapeString, "<strong>%s</strong>", "<u>%s</u>", " †", "<sup>%s</sup>"}
-	fmt.Fprintf(b, "<tr><th>%s</th>", html.EscapeString(row.Label))
+	fmt.Fprintf(b, "<tr><th scope=\"row\">%s</th>", html.EscapeString(row.Label))
 	if t.withSeeds() {
 		fmt.Fprintf(b, "<td>%d</td><td>%s</td>", len(row.Seeds), seedList(row.Seeds))
 	}

@@ -1,10 +1,15 @@
 package report
 
 import (
+	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/internal/browsertest"
@@ -69,4 +74,50 @@ func TestPageInABrowser(t *testing.T) {
 	require.Greater(t, b.Number(`document.images.length`), 5.0)
 	require.Greater(t, b.Number(`document.querySelectorAll("table.saot-table tbody tr").length`), 10.0)
 	require.LessOrEqual(t, b.Number(`document.documentElement.scrollWidth - window.innerWidth`), 0.0, "wider than the window")
+}
+
+// wide is a table of 17 columns in a page of a report.
+func wide(t *testing.T) []byte {
+	t.Helper()
+	page, err := Page("Cora-ML", real(t), nil)
+	require.NoError(t, err)
+	table, err := os.ReadFile("../testdata/table.html")
+	require.NoError(t, err)
+	return bytes.Replace(page, []byte("<h2>Figures</h2>"), append(table, "<h2>Figures</h2>"...), 1)
+}
+
+// On paper no table is cut: a sheet of A4, turned, has room for the widest.
+func TestTablesFitThePaper(t *testing.T) {
+	b := browsertest.Open(t)
+	b.Show(wide(t))
+	const sheet = 1046 // pixels: 297 mm without the margins
+	b.Resize(sheet, 700)
+	_, err := chromedp.Call(b.Context, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
+	require.NoError(t, err)
+	require.Greater(t, b.Number(`document.querySelectorAll('table').length`), 3.0)
+	b.Picture("report-print")
+	require.Empty(t, b.Text(`[...document.querySelectorAll('table')].filter(
+		e => e.getBoundingClientRect().right > innerWidth).map(e => e.caption.textContent).join()`))
+}
+
+// The page has no violation that axe finds, also where tables scroll.
+func TestPageIsAccessible(t *testing.T) {
+	axe, err := os.ReadFile("../../../playground/node_modules/axe-core/axe.min.js")
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip("no axe-core in playground/node_modules (npm ci brings it): accessibility is not checked")
+	}
+	require.NoError(t, err)
+	b := browsertest.Open(t)
+	b.Show(wide(t))
+	b.Resize(500, 900)
+	require.Positive(t, b.Number(`[...document.querySelectorAll('.saot-scroll')].filter(
+		e => e.scrollWidth > e.clientWidth).length`), "tables that scroll")
+	b.Do(`document.querySelectorAll('details').forEach(e => (e.open = true)), true`)
+	b.Do(string(axe) + `; window.found = null; axe.run().then(r => window.found = r.violations.map(v =>
+		v.id + ': ' + v.nodes.map(n => n.html.slice(0, 200)).join(' ')), e => window.found = [String(e)]); true`)
+	b.Until(`found !== null`)
+	require.Empty(t, b.Text(`found.join('\n')`))
+	require.Empty(t, b.Text(`[...document.querySelectorAll('th')].filter(e => !e.scope || !e.textContent.trim()).map(
+		e => e.outerHTML).join()`), "heads say what they are the heads of")
+	require.Zero(t, b.Number(`document.querySelectorAll('table:not(:has(> caption)), figure img:not([alt=""])').length`))
 }
