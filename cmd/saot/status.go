@@ -123,7 +123,7 @@ func (s *statusJSON) write(out io.Writer) error {
 func (s *statusJSON) unfinished() error {
 	if failed, halted := s.Count[experiment.Failed], s.Count[experiment.Halted]; failed+halted > 0 {
 		return fmt.Errorf("runs that are not done: %d failed, %d halted: saot sweep continues what is halted, and "+
-			"with --retry-failed what has failed; remove the folder of a run that no spec names any more", failed, halted)
+			"with --retry-failed what has failed; remove the folder of a run that no spec names", failed, halted)
 	}
 	return nil
 }

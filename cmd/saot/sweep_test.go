@@ -327,7 +327,7 @@ func TestSweepFailure(t *testing.T) {
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stdout, "failed")
 	require.Contains(t, stdout, "uai")
-	require.Contains(t, stderr, "remove the folder of a run that no spec names any more")
+	require.Contains(t, stderr, "remove the folder of a run that no spec names")
 
 	// The entry is corrected: its failed run stays, and the sweep says so.
 	spec = writeSpec(t, "runs:\n- datasets: [synthetic:220]\n  methods: [majority]\n  seeds: [0]\n")
