@@ -76,7 +76,9 @@ func (o *sweepOptions) checkData(s *experiment.Sweep) error {
 	var runs []experiment.Run
 	for _, i := range left {
 		r, err := experiment.ReadRun(s.Folder(i))
-		if err != nil || o.data == "" && r.Data != "" { // the run says what is wrong, or looks elsewhere too
+		if err != nil { // there is none yet, or the run says what is wrong with it
+			r = &s.Runs[i]
+		} else if o.data == "" && r.Data != "" { // the run looks there first
 			continue
 		}
 		if datasets.IsPath(r.Dataset) {

@@ -132,11 +132,7 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 	if o.launcher != experiment.Local {
 		return o.launch(cmd, specs, runs)
 	}
-	find := experiment.NewSweep
-	if o.dry {
-		find = experiment.FindSweep
-	}
-	s, err := find(o.out, runs)
+	s, err := experiment.FindSweep(o.out, runs)
 	if err != nil {
 		return err
 	}

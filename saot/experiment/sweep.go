@@ -78,25 +78,34 @@ func FindSweep(dir string, runs []Run) (*Sweep, error) {
 	return &Sweep{Dir: dir, Runs: runs, finished: finished}, err
 }
 
-// NewSweep makes the folders of the runs that FindSweep does not find.
+// NewSweep is FindSweep, and makes the folders of the runs that are not there, which Work does otherwise.
 func NewSweep(dir string, runs []Run) (*Sweep, error) {
 	s, err := FindSweep(dir, runs)
 	if err != nil {
 		return nil, err
 	}
+	return s, s.make()
+}
+
+// make makes the folders of the runs that have none, also of those that Select left out.
+func (s *Sweep) make() error {
+	runs := s.Runs
+	if s.all != nil {
+		runs = s.all
+	}
 	for i := range runs {
-		folder := s.Folder(i)
+		folder := s.folderOf(&runs[i])
 		if exists(folder, ConfigFile) || finished(folder) {
 			continue
 		}
 		if err := os.MkdirAll(folder, 0o755); err != nil {
-			return nil, fmt.Errorf("experiment: sweep: %w: name a folder that can be written", err)
+			return fmt.Errorf("experiment: sweep: %w: name a folder that can be written", err)
 		}
 		if err := createJSON(filepath.Join(folder, ConfigFile), &runs[i]); err != nil {
-			return nil, fmt.Errorf("experiment: sweep: %w", err)
+			return fmt.Errorf("experiment: sweep: %w", err)
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // OpenSweep finds the runs in a sweep's folder, also those of which it has only results, as unpacked ones are.

@@ -37,16 +37,19 @@ type WorkOptions struct {
 	Observe func(i int, state State, line string)
 }
 
-// Work does every run that is not done, has not failed, and that no other process works on, and returns when none is
-// left; see also WorkOptions.Wait. A run that fails is recorded and does not stop the others; interrupted by ctx, Work
-// tells its processes to stop, waits for them, and returns ctx's error. What was interrupted continues at its last
-// finished task when Work is called again.
+// Work makes the folders of all runs, does every run that is not done, has not failed, and that no other process works
+// on, and returns when none is left; see also WorkOptions.Wait. A run that fails is recorded and does not stop the
+// others; interrupted by ctx, Work tells its processes to stop, waits for them, and returns ctx's error. What was
+// interrupted continues at its last finished task when Work is called again.
 //
 // Before the first run it returns an error if Command is nil, if Bytes does not fit the runs, or if a run that is left
 // is expected to take more than Memory. At the end it returns one that names the first runs that failed.
 func (s *Sweep) Work(ctx context.Context, o WorkOptions) error {
 	retry := s.failures(o.RetryFailed)
 	if err := o.settle(s, retry); err != nil {
+		return err
+	}
+	if err := s.make(); err != nil { // a sweep that is refused leaves nothing that would hold it to an engine
 		return err
 	}
 	w := &work{sweep: s, o: o, retry: retry, refused: make([]bool, len(s.Runs)),
