@@ -214,35 +214,13 @@ func (o *sweepOptions) work(cmd *cobra.Command, s *experiment.Sweep) error {
 	case err != nil || counted != nil:
 		return errors.Join(err, counted)
 	}
-	return o.unfinished(count)
-}
-
-// tellOthers says that the folder holds runs that this sweep did not do: those of a spec as it was before a correction
-// would stay in saot status for good.
-func tellOthers(out io.Writer, s *experiment.Sweep) {
-	if others := s.Others(); len(others) > 0 {
-		_, _ = fmt.Fprintf(out, "%d more runs in %s are not done, and not in the spec: if no other spec names them, "+
-			"remove their folders: %s\n", len(others), s.Dir, strings.Join(others, " "))
-	}
+	return cmp.Or(o.unfinished(count), o.unkept(s))
 }
 
 // estimates are those of a sweep, whose datasets are read for them.
 func estimates(ctx context.Context, s *experiment.Sweep) ([]experiment.Estimate, error) {
 	return interruptible(ctx, "the data were read for estimates: nothing was begun",
 		func() ([]experiment.Estimate, error) { return s.Estimates(), nil })
-}
-
-// unfinished returns an error where a sweep that has ended leaves runs that no process works on.
-func (o *sweepOptions) unfinished(count map[experiment.State]int) error {
-	stopped := count[experiment.Halted] + count[experiment.Waiting]
-	switch failed := count[experiment.Failed]; {
-	case failed > 0:
-		return fmt.Errorf("runs that are not done: %d failed, %d stopped: saot status %s says why; --retry-failed "+
-			"does failed runs again", failed, stopped, o.out)
-	case stopped > 0:
-		return fmt.Errorf("runs that are not done: %d were stopped: the same command continues", stopped)
-	}
-	return nil
 }
 
 func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {

@@ -342,6 +342,11 @@ func TestSweepFailure(t *testing.T) {
 	text, err = exec.Command(binary, "sweep", spec, "--out", out, "--engine", "go", "--only", "0").CombinedOutput()
 	require.NoError(t, err, string(text))
 	require.Contains(t, string(text), "remove their folders: "+folders[0]+"\n", "and of the runs that were not chosen, none")
+
+	cmd = exec.Command(binary, "sweep", spec, "--out", out, "--engine", "go", "--keep-model")
+	text, _ = cmd.CombinedOutput()
+	require.Equal(t, exitFailure, cmd.ProcessState.ExitCode(), string(text))
+	require.Contains(t, string(text), "1 runs were done without --keep-model and have no model, "+out)
 }
 
 // damagedUAI is a data folder on whose only file runs fail.

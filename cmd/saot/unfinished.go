@@ -1,0 +1,50 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/experiment"
+)
+
+// tellOthers says that the folder holds runs that this sweep did not do: those of a spec as it was before a correction
+// would stay in saot status for good.
+func tellOthers(out io.Writer, s *experiment.Sweep) {
+	if others := s.Others(); len(others) > 0 {
+		_, _ = fmt.Fprintf(out, "%d more runs in %s are not done, and not in the spec: if no other spec names them, "+
+			"remove their folders: %s\n", len(others), s.Dir, strings.Join(others, " "))
+	}
+}
+
+// unfinished returns an error where a sweep that has ended leaves runs that no process works on.
+func (o *sweepOptions) unfinished(count map[experiment.State]int) error {
+	stopped := count[experiment.Halted] + count[experiment.Waiting]
+	switch failed := count[experiment.Failed]; {
+	case failed > 0:
+		return fmt.Errorf("runs that are not done: %d failed, %d stopped: saot status %s says why; --retry-failed "+
+			"does failed runs again", failed, stopped, o.out)
+	case stopped > 0:
+		return fmt.Errorf("runs that are not done: %d were stopped: the same command continues", stopped)
+	}
+	return nil
+}
+
+// unkept returns an error where --keep-model came after a run was done: its learner is gone.
+func (o *sweepOptions) unkept(s *experiment.Sweep) error {
+	n, first := 0, ""
+	for i := range s.Runs {
+		dir := s.Folder(i)
+		if o.keep && exists(filepath.Join(dir, continual.ResultFile)) && !exists(filepath.Join(dir, continual.ModelFile)) {
+			n, first = n+1, cmp.Or(first, dir)
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d runs were done without --keep-model and have no model, %s first: remove their folders to do "+
+		"them again", n, first)
+}
