@@ -250,8 +250,8 @@ func (t *Table) markdownHead(b *strings.Builder) {
 }
 
 // htmlFragment writes tables for a page of HTML. Bold, underlined and raised text need no style sheet; the classes are
-// for one: saot-scroll, a region around a table that may be wider than the page, which keys scroll; saot-table, saot-note
-// and saot-legend, and best, second, worse and published of cells.
+// for one: saot-scroll, a region around a table that may be wider than the page, which keys scroll; saot-table,
+// saot-note and saot-legend, and best, second, worse and published of cells.
 func htmlFragment(tables []*Table) string {
 	var b strings.Builder
 	for _, t := range tables {

@@ -11,18 +11,8 @@ export interface Theme {
   classes: string[];
 }
 
-// Okabe and Ito's colors, which color-blind readers tell apart, and two more. Each theme changes those that it does not
-// show well.
-const okabeIto = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b3a800", "#8c6bb1"];
-
-/** A color for lines and marks on white: the same, or a darker shade with a contrast of 3 to 1 (WCAG 2). */
-function visible(color: string): string {
-  const linear = (v: number) => (v <= 10 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4);
-  const luminance = ([r, g, b]: number[]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
-  let parts = [1, 3, 5].map((k) => parseInt(color.slice(k, k + 2), 16));
-  while (1.05 / (luminance(parts) + 0.05) < 3) parts = parts.map((v) => v - (v >> 4));
-  return `#${parts.map((v) => v.toString(16).padStart(2, "0")).join("")}`;
-}
+// Classes have Okabe and Ito's colors, which color-blind readers tell apart, and two more. On white, the light ones are darker,
+// so that lines and marks have a contrast of 3 to 1 (WCAG 2). On black, the first blue is lighter.
 
 export const light: Theme = {
   dark: false,
@@ -32,7 +22,7 @@ export const light: Theme = {
   faint: "#5c5c5c",
   line: "#d4d4d4",
   mark: "#d0104c",
-  classes: okabeIto.map(visible),
+  classes: ["#0072b2", "#bf8500", "#009e73", "#cc79a7", "#4896c2", "#d55e00", "#9e9500", "#8c6bb1"],
 };
 
 export const dark: Theme = {
@@ -43,7 +33,7 @@ export const dark: Theme = {
   faint: "#a9adb5",
   line: "#3b4048",
   mark: "#ff6b8f",
-  classes: ["#2c80dc", ...okabeIto.slice(1)], // a blue that shows on black and differs from the other
+  classes: ["#2c80dc", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b3a800", "#8c6bb1"],
 };
 
 type Stops = [number, number, number][];

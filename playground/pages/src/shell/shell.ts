@@ -17,16 +17,19 @@ export function onTheme(act: () => void) {
 
 /** Says on the page that its script failed: else a browser that lacks something shows a page that does nothing. */
 function tellFailure(error: unknown) {
-  const words = `The page failed (${error}). This browser may lack something that the page needs: reload, or use a newer one.`;
-  const line = document.querySelector(".status") ?? element("p", { class: "status", role: "alert" });
-  line.textContent = words;
-  line.classList.add("wrong");
-  if (!line.isConnected) (document.getElementById("page") ?? document.getElementById("main"))?.append(line);
+  const line = document.querySelector(".status") ?? place().appendChild(element("p", { role: "alert" }));
+  line.textContent = `The page failed (${error}). This browser may lack something that it needs: reload, or use a newer one.`;
+  line.className = "status wrong";
 }
 
 // An event without an error is a notice of the browser, such as that sizes changed too often in a frame.
 addEventListener("error", (e) => e.error && tellFailure(e.error));
 addEventListener("unhandledrejection", (e) => tellFailure(e.reason));
+
+/** The element for the page's content. */
+function place(): HTMLElement {
+  return document.getElementById("page") ?? document.getElementById("main")!;
+}
 
 /** Says something, on the page and to screen readers. */
 export class Status {
@@ -67,7 +70,7 @@ export function start(status?: Status, fragment?: () => string): HTMLElement {
     share.addEventListener("click", () => copy(status, fragment()));
     document.getElementById("tools")!.append(share);
   }
-  return document.getElementById("page") ?? document.getElementById("main")!;
+  return place();
 }
 
 async function copy(status: Status, fragment: string) {
@@ -90,9 +93,7 @@ export abstract class Picture {
     this.canvas = canvas;
     if (label) canvas.setAttribute("aria-label", label);
     canvas.dataset.picture = name;
-    const pen = this.canvas.getContext("2d");
-    if (!pen) throw new Error("no canvas to draw on");
-    this.pen = pen;
+    this.pen = this.canvas.getContext("2d")!;
     new ResizeObserver(() => this.fit()).observe(this.canvas);
     this.followScreen();
   }

@@ -96,7 +96,7 @@ export class Solver {
 
 /** An answer, or an exception with the solver's words. */
 function checked<T extends object>(answer: Answer<T>): T {
-  if (!answer) throw new Error("The solver has failed.");
+  if (!answer) throw new Error("no answer");
   if ("error" in answer) throw new Error(answer.error);
   return answer;
 }
