@@ -1,6 +1,6 @@
 // The first page: small pictures of the others.
 
-import { Theme, colors, outline } from "../../viewer/src/theme";
+import { Theme, outline, sequential } from "../../viewer/src/theme";
 import { presets } from "./gromov/presets";
 import { Picture, onTheme, start } from "./shell/shell";
 import { clouds } from "./transport/presets";
@@ -50,10 +50,10 @@ const cards: Record<string, Draw> = {
         pen.fill(new Path2D(outline(c, ...at(g.points, i, right), 7)));
       });
   },
-  continual(pen, width, height, theme) {
+  continual(pen, width, height) {
     const n = 6;
     const cell = (height * 0.92) / n;
-    const ramp = colors(theme, false);
+    const ramp = sequential();
     for (let i = 0; i < n; i++)
       for (let j = 0; j <= i; j++) {
         pen.fillStyle = ramp[Math.round((ramp.length - 1) * (0.95 - 0.11 * (i - j)))];

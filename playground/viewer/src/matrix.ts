@@ -1,7 +1,7 @@
 import { keyOf } from "./dom";
 import { Panel, Scene, make, set } from "./panel";
 import type { Run, Score } from "./recording";
-import { bins, colors } from "./theme";
+import { bins, sequential } from "./theme";
 
 const nameOf = (s: Score) => `${s.setting}, ${s.probe}`;
 
@@ -90,7 +90,7 @@ export class MatrixPanel extends Panel {
     const side = Math.min(this.width - left - 8, this.height - top - 8) / tasks;
     this.side = side;
     if (side < least) return this.empty(`The cells of ${tasks} tasks are too small to draw.`, s.theme);
-    const ramp = colors(s.theme, false);
+    const ramp = sequential();
     const rows = new Map<number, Score>();
     for (const t of s.run.tasks) {
       const score = t.scores.find((x) => nameOf(x) === s.score);

@@ -1,7 +1,7 @@
 import { keyOf } from "./dom";
 import { Kind, Panel, Pointed, Scene, figure, formula, make, set } from "./panel";
 import { Moment, Run, Task, sameNodes } from "./recording";
-import { bins, colors } from "./theme";
+import { bins, diverging, sequential } from "./theme";
 
 /** The maps: how they are chosen, and their titles. */
 export const kinds: [Kind, string, string][] = [
@@ -132,7 +132,7 @@ export class PlanPanel extends Panel {
   }
 
   private fill(values: Float64Array, difference: boolean, limit: number, s: Scene) {
-    const ramp = colors(s.theme, difference);
+    const ramp = difference ? diverging(s.theme) : sequential();
     const cell = this.side / this.n;
     const shapes = new Array<string>(bins).fill("");
     values.forEach((v, k) => {
@@ -164,7 +164,7 @@ export class PlanPanel extends Panel {
       parts.push(make("rect", { x: left + i * cell, y: top - 8, width: cell + 0.3, height: 5, fill }));
     });
     const y = top + this.side + 12;
-    const ramp = colors(theme, difference);
+    const ramp = difference ? diverging(theme) : sequential();
     const wide = Math.min(150, this.side * 0.42);
     ramp.forEach((fill, i) =>
       parts.push(make("rect", { x: left + (i * wide) / bins, y, width: wide / bins + 0.5, height: 8, fill })),

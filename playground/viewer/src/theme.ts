@@ -82,9 +82,18 @@ function between(stops: Stops, x: number): string {
 /** The number of colors of a map. Odd, so that zero has its own in a difference. */
 export const bins = 63;
 
-export function colors(theme: Theme, difference: boolean): string[] {
-  const stops = difference ? (theme.dark ? divergingDark : divergingLight) : viridis;
+function sampled(stops: Stops): string[] {
   return Array.from({ length: bins }, (_, i) => between(stops, i / (bins - 1)));
+}
+
+/** The colors of amounts, from nothing to the most. A function of its own: pages without differences load no colors of them. */
+export function sequential(): string[] {
+  return sampled(viridis);
+}
+
+/** The colors of differences, with zero in the middle. */
+export function diverging(theme: Theme): string[] {
+  return sampled(theme.dark ? divergingDark : divergingLight);
 }
 
 // Six shapes, and six dashes of curves. With five, colors 6 and 1 would have the same one, with seven, colors 7 and 0. Some

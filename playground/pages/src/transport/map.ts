@@ -2,7 +2,7 @@
 
 import { keyOf } from "../../../viewer/src/dom";
 import { figure } from "../../../viewer/src/panel";
-import { Theme, bins, colors } from "../../../viewer/src/theme";
+import { Theme, bins, sequential } from "../../../viewer/src/theme";
 import { Picture } from "../shell/shell";
 
 export interface Shown {
@@ -34,8 +34,10 @@ const legend = 26;
 export class PlanMap extends Picture {
   private readonly cells = document.createElement("canvas");
   private image: ImageData | null = null;
-  private ramp: Uint32Array = new Uint32Array(bins);
-  private rampOf: Theme | null = null;
+  private readonly ramp = Uint32Array.from(sequential(), (c) => {
+    const [r, g, b] = c.match(/\d+/g)!.map(Number);
+    return (0xff000000 | (b << 16) | (g << 8) | r) >>> 0;
+  });
   shown: Shown = { n: 0, m: 0, plan: null, rowColor: () => "", columnColor: () => "" };
   pointed = none;
 
@@ -91,12 +93,12 @@ export class PlanMap extends Picture {
     const wide = this.width - edge - 2;
     const high = this.height - edge - legend;
     if (!n || !m) return;
-    this.pen.fillStyle = colors(theme, false)[0];
+    this.pen.fillStyle = sequential()[0];
     this.pen.fillRect(edge, edge, wide, high);
     let most = 0;
     if (plan) {
       for (const p of plan) most = Math.max(most, p);
-      this.fill(plan, most, theme);
+      this.fill(plan, most);
       this.pen.imageSmoothingEnabled = false;
       this.pen.drawImage(this.cells, edge, edge, wide, high);
     } else this.hint(theme, "no plan", edge + wide / 2, edge + high / 2);
@@ -113,19 +115,12 @@ export class PlanMap extends Picture {
   }
 
   /** The square root of the mass, so that small entries show, too. */
-  private fill(plan: Float64Array, most: number, theme: Theme) {
+  private fill(plan: Float64Array, most: number) {
     const { n, m } = this.shown;
     if (!this.image || this.image.width !== m || this.image.height !== n) {
       this.cells.width = m;
       this.cells.height = n;
       this.image = this.cells.getContext("2d")!.createImageData(m, n);
-    }
-    if (this.rampOf !== theme) {
-      this.rampOf = theme;
-      this.ramp = Uint32Array.from(colors(theme, false), (c) => {
-        const [r, g, b] = c.match(/\d+/g)!.map(Number);
-        return (0xff000000 | (b << 16) | (g << 8) | r) >>> 0;
-      });
     }
     const pixels = new Uint32Array(this.image.data.buffer);
     for (let k = 0; k < plan.length; k++) pixels[k] = this.ramp[Math.round(Math.sqrt(plan[k] / most) * (bins - 1)) || 0];
@@ -166,7 +161,7 @@ export class PlanMap extends Picture {
 
   private explain(theme: Theme, wide: number, most: number) {
     const y = this.height - 16;
-    const ramp = colors(theme, false);
+    const ramp = sequential();
     const text = most ? `0 to ${Number(most.toPrecision(2))} of the mass, √ scale` : "";
     this.pen.font = "12px system-ui, sans-serif";
     const bar = Math.max(24, Math.min(140, wide * 0.4, wide - 8 - this.pen.measureText(text).width));
