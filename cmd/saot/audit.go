@@ -48,7 +48,7 @@ It is 1 if one is not, or cannot be audited.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.data, "data", "", "folder of the datasets' files; default: the run's, or $SAOT_DATA if those have moved")
+	f.StringVar(&o.data, "data", "", "folder of the datasets' files; default: the run's, or $SAOT_DATA if they moved")
 	f.StringVar(&o.split, "split", "", "file that the split is read from; default: the run's")
 	f.StringVar(&o.engine, "engine", "", "engine to compute on, as saot engines names it; default: the run's")
 	return o.flag(cmd)

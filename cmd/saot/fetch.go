@@ -96,8 +96,8 @@ func (o *sweepOptions) checkData(s *experiment.Sweep) error {
 	for _, e := range entries {
 		names = append(names, e.Name)
 	}
-	return fmt.Errorf("the folder %s lacks files of %s: name their folder with --data, or fetch them first with --fetch",
-		store.Dir, strings.Join(names, ", "))
+	return fmt.Errorf("the folder %s lacks files of %s: name their folder with --data, or fetch them first with "+
+		"--fetch", store.Dir, strings.Join(names, ", "))
 }
 
 // findDatasets looks for the datasets of the flag, and makes their paths absolute. Those for Kubernetes are the

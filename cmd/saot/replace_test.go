@@ -19,17 +19,17 @@ func TestOutputsReplaceTheirOwnKindOnly(t *testing.T) {
 	write(t, spec, launchSpec)
 	write(t, edges, "0,1\n")
 	write(t, in("packed/only.jsonl.gz"), "")
-	launch := []string{"sweep", spec, "--out", "/lab/s", "--launcher", "kubernetes", "--image", "i", "--claim", "c:/lab",
-		"--output"}
+	launch := []string{"sweep", spec, "--out", "/lab/s", "--launcher", "kubernetes", "--image", "i", "--claim",
+		"c:/lab", "--output"}
 	for _, c := range []struct {
 		args   []string // the last one is the file
 		want   string
 		itself bool // the file is a product that may be written again
 	}{
-		{[]string{"show", "--html", in("run"), "-o", result}, "--output " + result + ": the file there is not a page", false},
-		{[]string{"report", in("run"), "--output", result}, "is not a page of HTML, and would be lost: name another", false},
+		{[]string{"show", "--html", in("run"), "-o", result}, "--output " + result + ": the file there is", false},
+		{[]string{"report", in("run"), "--output", result}, "is not a page of HTML, and would be lost", false},
 		{[]string{"report", in("run"), "--output", in("report.html")}, "", true},
-		{[]string{"data", "split", "--export", edges}, "--export " + edges + ": the file there is not a split file", false},
+		{[]string{"data", "split", "--export", edges}, "--export " + edges + ": the file there is not a", false},
 		{[]string{"data", "split", "--export", result}, "is not a split file", false},
 		{[]string{"data", "split", "--export", in("split.json")}, "", true},
 		{append(launch, spec), "--output " + spec + ": the file there is not a manifest", false},

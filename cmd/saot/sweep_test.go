@@ -337,11 +337,12 @@ func TestSweepFailure(t *testing.T) {
 	folders, err := filepath.Glob(filepath.Join(out, "uai-*"))
 	require.NoError(t, err)
 	require.Len(t, folders, 1)
-	require.Contains(t, string(text), "1 more runs in "+out+" are not done, and not in the spec: if no other spec names "+
-		"them, remove their folders: "+folders[0]+"\n")
+	require.Contains(t, string(text), "1 more runs in "+out+" are not done, and not in the spec: if no other spec "+
+		"names them, remove their folders: "+folders[0]+"\n")
 	text, err = exec.Command(binary, "sweep", spec, "--out", out, "--engine", "go", "--only", "0").CombinedOutput()
 	require.NoError(t, err, string(text))
-	require.Contains(t, string(text), "remove their folders: "+folders[0]+"\n", "and of the runs that were not chosen, none")
+	require.Contains(t, string(text), "remove their folders: "+folders[0]+"\n",
+		"and of the runs that were not chosen, none")
 
 	cmd = exec.Command(binary, "sweep", spec, "--out", out, "--engine", "go", "--keep-model")
 	text, _ = cmd.CombinedOutput()
@@ -368,12 +369,12 @@ func TestSweepStopsEarly(t *testing.T) {
 		exit int
 		want string
 	}{
-		{entry("datasets: [synthetic, uai, cora-ml]"), exitFailure, "the folder " + dir + " lacks files of uai, cora-ml: " +
-			"name their folder with --data, or fetch them first with --fetch"},
+		{entry("datasets: [synthetic, uai, cora-ml]"), exitFailure, "the folder " + dir + " lacks files of uai, " +
+			"cora-ml: name their folder with --data, or fetch them first with --fetch"},
 		{entry("datasets: [./none.npz]"), exitFailure, "none.npz"},
 		{entry("datasets: [synthetic], stream: {fold_valid: true}"), exitUsage,
-			":2: fold_valid (--fold-valid) leaves no validation nodes, on which the probe converged chooses its strength: " +
-				"score by paper alone (probes: [paper], --probe paper)"},
+			":2: fold_valid (--fold-valid) leaves no validation nodes, on which the probe converged chooses its " +
+				"strength: score by paper alone (probes: [paper], --probe paper)"},
 		{entry("datasets: [synthetic]"), exitFailure, "is expected to take "},
 	} {
 		status, stdout, stderr := call(t, "sweep", c.spec, "--out", out, "--engine", "go", "--data", dir, "--memory",

@@ -38,7 +38,8 @@ func (o *sweepOptions) unkept(s *experiment.Sweep) error {
 	n, first := 0, ""
 	for i := range s.Runs {
 		dir := s.Folder(i)
-		if o.keep && exists(filepath.Join(dir, continual.ResultFile)) && !exists(filepath.Join(dir, continual.ModelFile)) {
+		done := exists(filepath.Join(dir, continual.ResultFile))
+		if o.keep && done && !exists(filepath.Join(dir, continual.ModelFile)) {
 			n, first = n+1, cmp.Or(first, dir)
 		}
 	}
