@@ -108,6 +108,9 @@ func resumeCommand(dir, engineName string) string {
 
 // finishedRun reads the result in a run folder. Its error says how far the run is where it has not finished.
 func finishedRun(dir string) (*continual.Result, error) {
+	if filepath.Base(dir) == continual.ResultFile {
+		return nil, usagef("%s is a file: name its folder, %s", dir, filepath.Dir(dir))
+	}
 	r, err := continual.ReadResult(filepath.Join(dir, continual.ResultFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		if id, done, failed := continual.ReadIdentity(dir); failed == nil {

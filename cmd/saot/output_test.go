@@ -185,6 +185,8 @@ func TestExitStatuses(t *testing.T) {
 func TestUsageErrors(t *testing.T) {
 	finished := "../../results/quick/fig3.jsonl.gz"
 	for _, c := range []struct{ args, want string }{
+		{"pack a -o a/result.json", "--output is a/result.json: want a name that ends in .jsonl.gz"},
+		{"show a/result.json", "a/result.json is a file: name its folder, a;"},
 		{"help foo", `unknown command "foo"`},
 		{"completion ksh", `unknown command "ksh"`},
 		{"table a --json --format md", "choose one of --format, --json"},
@@ -223,6 +225,7 @@ func TestUsageErrors(t *testing.T) {
 	status, _, stderr := call(t, "run", "--dataset", "synthetic:200", "--out", occupied(t))
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, "already holds")
+	require.Contains(t, stderr, "continue that one with saot run --resume ")
 	require.NotContains(t, stderr, "engine:", "before anything is loaded")
 	status, _, stderr = call(t, "engines", "install", "xla", "--from", "nothere.whl")
 	require.Equal(t, exitFailure, status)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,6 +29,9 @@ Every command that reads results takes such a file instead of a folder, and find
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			if output == "" {
 				return usagef("name the file to write: --output FILE")
+			}
+			if !strings.HasSuffix(output, continual.PackedExt) { // commands would not find it in a folder
+				return usagef("--output is %s: want a name that ends in %s", output, continual.PackedExt)
 			}
 			count, err := continual.PackResults(cmd.Context(), output, paths...)
 			if errors.Is(err, context.Canceled) {

@@ -19,6 +19,7 @@ func TestOutputsReplaceTheirOwnKindOnly(t *testing.T) {
 	write(t, spec, launchSpec)
 	write(t, edges, "0,1\n")
 	write(t, in("packed/only.jsonl.gz"), "")
+	write(t, in("packed/x.jsonl.gz"), "junk")
 	launch := []string{"sweep", spec, "--out", "/lab/s", "--launcher", "kubernetes", "--image", "i", "--claim",
 		"c:/lab", "--output"}
 	for _, c := range []struct {
@@ -26,15 +27,19 @@ func TestOutputsReplaceTheirOwnKindOnly(t *testing.T) {
 		want   string
 		itself bool // the file is a product that may be written again
 	}{
-		{[]string{"show", "--html", in("run"), "-o", result}, "--output " + result + ": the file there is", false},
-		{[]string{"report", in("run"), "--output", result}, "is not a page of HTML, and would be lost", false},
+		{[]string{"show", "--html", in("run"), "-o", result},
+			"--output " + result + ": the file there is not a page", false},
+		{[]string{"report", in("run"), "--output", result},
+			"is not a page of HTML, and would be lost: name another", false},
 		{[]string{"report", in("run"), "--output", in("report.html")}, "", true},
-		{[]string{"data", "split", "--export", edges}, "--export " + edges + ": the file there is not a", false},
+		{[]string{"data", "split", "--export", edges},
+			"--export " + edges + ": the file there is not a split file", false},
 		{[]string{"data", "split", "--export", result}, "is not a split file", false},
 		{[]string{"data", "split", "--export", in("split.json")}, "", true},
 		{append(launch, spec), "--output " + spec + ": the file there is not a manifest", false},
 		{append(launch, in("job.yaml")), "", true},
-		{[]string{"pack", in("other"), "-o", result}, result + " is not a file of packed results", false},
+		{[]string{"pack", in("other"), "-o", in("packed/x.jsonl.gz")},
+			"x.jsonl.gz is not a file of packed results", false},
 		{[]string{"pack", in("run"), "-o", in("packed/only.jsonl.gz")}, "", true},
 		{[]string{"pack", in("other"), "-o", in("packed/only.jsonl.gz")}, "1 runs would be lost", false},
 	} {

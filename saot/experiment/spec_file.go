@@ -90,6 +90,7 @@ func parseSpecFile(data []byte) (s specFile, err error) {
 	if err := bounded(data); err != nil {
 		return s, err
 	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // the mark that some editors put before UTF-8
 	in := yaml.NewDecoder(bytes.NewReader(data))
 	if err := in.Decode(&s); err != nil && !errors.Is(err, io.EOF) {
 		return s, err

@@ -41,7 +41,7 @@ func TestSpecs(t *testing.T) {
 func ours(r Run) *saot.Config { return r.Of.(*saot.Config) }
 
 func TestSpecProduct(t *testing.T) {
-	s, err := ParseSpec("dir/mine.yaml", []byte(`
+	s, err := ParseSpec("dir/mine.yaml", []byte("\ufeff"+`
 about: a product
 runs:
 - datasets: [uai, cora-ml]
