@@ -208,8 +208,8 @@ class ContinualPage {
     [this.settings.at, this.settings.play, this.wanted] = ["", false, ""];
     this.remember();
     this.paused &&= [...this.runs.values()].some((r) => r.active);
-    this.status.say(words);
     this.show();
+    this.status.say(words); // which matters more than a run that was done meanwhile
   }
 
   /** Starts what is chosen and does not run yet, as many at once as there are processors for. */
