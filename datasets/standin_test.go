@@ -129,9 +129,9 @@ func TestStandInErrors(t *testing.T) {
 	dir := t.TempDir()
 	for name, want := range map[string][]string{
 		"corafull-topology": {"corafull-topology needs cora_full_topology.npz or cora_full.npz, of which none is in",
-			"saot data get cora-full;", dir},
+			"saot data get cora-full --data ", dir},
 		"arxiv-topology": {"arxiv-topology needs arxiv.zip or the folder ogbn_arxiv, of which none is in",
-			"saot data get ogbn-arxiv;", dir},
+			"saot data get ogbn-arxiv --data ", dir},
 	} {
 		_, err := Open(name, dir, Options{})
 		require.ErrorIs(t, err, fs.ErrNotExist)

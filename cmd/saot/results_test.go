@@ -171,7 +171,7 @@ func TestTableFlags(t *testing.T) {
 	status, stdout, stderr = call(t, "table", "../../results/ablations.jsonl.gz", "--only", "method=saot-mse", "--only",
 		"dataset=uai", "--format", "html")
 	require.Zero(t, status, stderr)
-	require.Contains(t, stdout, "<th>saot-mse</th>")
+	require.Contains(t, stdout, `<th scope="row">saot-mse</th>`)
 	require.NotContains(t, stdout, "cora-ml")
 
 	status, _, stderr = call(t, "table", "../../results/ablations.jsonl.gz", "--format", "pdf")
