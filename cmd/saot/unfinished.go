@@ -38,8 +38,9 @@ func (o *sweepOptions) unkept(s *experiment.Sweep) error {
 	n, first := 0, ""
 	for i := range s.Runs {
 		dir := s.Folder(i)
-		done := exists(filepath.Join(dir, continual.ResultFile))
-		if o.keep && done && !exists(filepath.Join(dir, continual.ModelFile)) {
+		has := func(name string) bool { return exists(filepath.Join(dir, name)) }
+		// A run that another process ends at this moment has its result, and a checkpoint that becomes its model.
+		if o.keep && has(continual.ResultFile) && !has(continual.CheckpointFile) && !has(continual.ModelFile) {
 			n, first = n+1, cmp.Or(first, dir)
 		}
 	}
