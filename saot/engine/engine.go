@@ -31,6 +31,8 @@ import (
 )
 
 // Info describes the engine of a run; it is recorded in the Result.
+//
+// The name of an engine that was asked for TF32 ends in ",tf32=true".
 type Info struct {
 	Name    string `json:"name"`    // "xla:cuda", "xla:cpu", "go", or "xla" for a plugin of another device
 	Version string `json:"version"` // of the Go module, and of the plugin's PJRT interface; not of the library itself

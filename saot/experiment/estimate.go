@@ -17,7 +17,7 @@ type Estimate struct {
 	Bytes   int64  // largest resident set
 	Basis   string // what the figures come from
 
-	Training float64 // the seconds of training among Seconds, where a model says it
+	training float64 // the share of Seconds that is training, where a model says it
 }
 
 // Estimates says what each run of the sweep is expected to take: what those of its folder that are like it have taken,
@@ -101,8 +101,8 @@ func (e *estimator) estimate(r *Run) Estimate {
 			p.model = &of
 		}
 		training, size := r.effort()/p.run.effort(), 1.0
-		if p.model.Training > 0 {
-			training, size = model.Training/p.model.Training, float64(model.Bytes)/float64(p.model.Bytes)
+		if p.model.training > 0 {
+			training, size = model.training/p.model.training, float64(model.Bytes)/float64(p.model.Bytes)
 		}
 		est.Seconds += (p.result.Seconds + p.result.TrainingSeconds()*(training-1)) / float64(len(like))
 		if peak := p.result.PeakBytes; peak > 0 {

@@ -58,7 +58,7 @@ func TestEstimateOfCondensation(t *testing.T) {
 		r := &Run{Settings: s}
 		require.NoError(t, r.Change(fields.Change{Path: "encoders", Value: fields.Value{Text: encoders}},
 			fields.Change{Path: "epochs", Value: fields.Value{Text: "1"}}))
-		return e.model(r).Training
+		return e.model(r).training
 	}
 	for name, few := range map[string]string{"cat": "300", "puma": "20"} {
 		compiled := 35 * taskSeconds
@@ -74,7 +74,7 @@ func TestEstimateOfOneStep(t *testing.T) {
 	require.NoError(t, r.Change(fields.Change{Path: "whole_graph", Value: fields.Value{Text: "100"}}))
 	of := &shape{tasks: []extent{{nodes: 100_000, train: 1}}}
 	larger := &shape{tasks: []extent{{nodes: 1_000_000, train: 1}}}
-	require.InDelta(t, of.estimate(r).Training, larger.estimate(r).Training, 1e-9)
+	require.InDelta(t, of.estimate(r).training, larger.estimate(r).training, 1e-9)
 }
 
 // Where half of the nodes of a step are buffered, a later task takes twice the steps on samples.
@@ -88,7 +88,7 @@ func TestEstimateOfBufferedHalves(t *testing.T) {
 		for _, n := range nodes {
 			of.tasks = append(of.tasks, extent{nodes: n, train: n})
 		}
-		return of.estimate(r).Training
+		return of.estimate(r).training
 	}
 	const large = 1_000_000
 	first := training("true", large)
@@ -114,7 +114,7 @@ func TestEstimateOfSnapshots(t *testing.T) {
 	copies := 34 - 3.0 // encoders in a step
 	nodes := copies * float64(of.tasks[0].nodes) * nodeBytes * (1024 + 3072) / defaultWidthSum
 	require.InDelta(t, copies*one+nodes, float64(most.Bytes-two.Bytes), 10)
-	require.Greater(t, most.Training, 2*two.Training)
+	require.Greater(t, most.training, 2*two.training)
 	few := change("encoders", "8")
 	require.InDelta(t, (34-9)*one, float64(two.Bytes-few.Bytes), 10)
 }
@@ -161,11 +161,11 @@ func TestEstimateKnowsTheMethod(t *testing.T) {
 	first := &shape{columns: of.columns, tasks: of.tasks[:1]}
 	s, err := DefaultSettings("cora-full", "joint", method.Default)
 	require.NoError(t, err)
-	require.Greater(t, estimate("joint").Training, 30*first.estimate(&Run{Settings: s}).Training)
+	require.Greater(t, estimate("joint").training, 30*first.estimate(&Run{Settings: s}).training)
 	features, pca, majority := estimate("features"), estimate("propagated-pca"), estimate("majority")
-	require.Greater(t, features.Seconds, 20*(pca.Seconds-pca.Training))
+	require.Greater(t, features.Seconds, 20*(pca.Seconds-pca.training))
 	require.Greater(t, features.Bytes, pca.Bytes)
-	require.Zero(t, features.Training)
-	require.InEpsilon(t, factoredSeconds*8000*500*20, pca.Training, 1e-9)
+	require.Zero(t, features.training)
+	require.InEpsilon(t, factoredSeconds*8000*500*20, pca.training, 1e-9)
 	require.Less(t, majority.Seconds, pca.Seconds/5)
 }

@@ -58,9 +58,9 @@ type Demand struct {
 	Memory int64 // bytes
 }
 
-// A task may take this many times what the sweep's largest run is estimated to take. Of the runs in results, one in
-// twenty takes more than three times its estimate, next to other jobs (bench/estimate). Those of memory are closer. No
-// task gets less than the least time, which leaves a run time to load its data.
+// A task may take this many times what the sweep's largest run is estimated to take. Of the runs in results, about one
+// in twenty takes more than three times its estimate, next to other jobs (bench/estimate). Those of memory are closer.
+// No task gets less than the least time, which leaves a run time to load its data.
 const (
 	TimeFactor   = 3
 	MemoryFactor = 1.5

@@ -149,10 +149,10 @@ func (s *shape) estimate(r *Run) Estimate {
 		stored = max(stored, min(t.nodes, load.PastNodes))
 		b := batch{extent: t, replayed: replayed, past: pastTasks(load, i), stored: stored}
 		replayed += min(t.nodes, load.Replayed)
-		est.Training += s.training(r, load, &b)
+		est.training += s.training(r, load, &b)
 		most.taken, most.edges = max(most.taken, b.taken), max(most.edges, b.edges)
 	}
-	est.Seconds = est.Training
+	est.Seconds = est.training
 	rows, classes, width := 0, 0, s.width(load)
 	for _, t := range s.tasks {
 		rows, classes = rows+t.train, classes+t.classes

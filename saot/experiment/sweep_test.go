@@ -421,7 +421,7 @@ func TestEstimateOfOtherSettings(t *testing.T) {
 	finish(0, 10, 3e8)
 	after := s.Estimates()
 	require.Equal(t, 10.0, after[0].Seconds)
-	require.InEpsilon(t, 10*model[1].Training/model[0].Training, after[1].Seconds, 1e-9)
+	require.InEpsilon(t, 10*model[1].training/model[0].training, after[1].Seconds, 1e-9)
 	require.Greater(t, after[1].Seconds, 20.0)
 	require.Greater(t, after[1].Bytes, int64(6e8))
 	finish(1, 100, 5e9)
