@@ -13,10 +13,11 @@ import (
 )
 
 // Across returns AP of one setting with a column for each dataset: a table of the methods that see no labels, by the
-// converged probe, and one of those that see them, by their own classifier. In each column a figure has its place: 1
-// for the highest, and the same for figures that are printed alike. The last column is the mean place over the datasets
-// on which all rows of the table have figures, and orders the rows; a note names the others. Datasets on which fewer
-// than half of a table's methods ran are left out and named in a note.
+// converged probe, and one of those that see them, by their own classifier. The title names the seeds if all columns have
+// the same, otherwise each column's heading does. In each column a figure has its place: 1 for the highest, and the same
+// for figures that are printed alike. The last column is the mean place over the datasets on which all rows of the table
+// have figures, and orders the rows; a note names the others. Datasets on which fewer than half of a table's methods ran
+// are left out and named in a note.
 //
 // It returns an error if a method ran with two settings on a dataset, if no run has a score by the converged probe or
 // by its own classifier, and where Tables does.
@@ -49,7 +50,7 @@ func Across(groups []*Group, setting continual.Setting) ([]*Table, error) {
 		if len(t.Rows) == 0 {
 			continue
 		}
-		t.Title = fmt.Sprintf("%s AP, %s", setting, part.title)
+		t.Title = fmt.Sprintf("%s AP, %s", setting, part.title) + t.seedsAbove()
 		tables = append(tables, t)
 	}
 	if len(tables) == 0 {
@@ -101,6 +102,20 @@ func newAcross(groups []*Group, of Column) (*Table, error) {
 		t.test(c)
 	}
 	return t, nil
+}
+
+// seedsAbove returns the words on the seeds for the table's title if all columns have the same. These columns no longer
+// name them then.
+func (t *Table) seedsAbove() string {
+	columns := t.Columns[:len(t.Columns)-1] // the last is the mean place
+	own := func(c Column) bool { return !slices.Equal(c.Seeds, columns[0].Seeds) }
+	if len(columns) == 0 || slices.ContainsFunc(columns, own) {
+		return ""
+	}
+	for c := range columns {
+		columns[c].above = true
+	}
+	return withSeeds(columns[0].Seeds)
 }
 
 // byMethod returns the cells like the column that have a figure, by method and dataset, the methods in the order of the

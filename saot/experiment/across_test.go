@@ -31,6 +31,31 @@ func TestCellsOfOtherSeeds(t *testing.T) {
 	}
 }
 
+// The title names the seeds that all columns share; otherwise each column names its own.
+func TestSeedsOfTheTitle(t *testing.T) {
+	headings := func(seeds ...[]uint64) (title string, columns []string) {
+		table := Table{}
+		for _, s := range seeds {
+			table.Columns = append(table.Columns, Column{Title: "uai", Seeds: s})
+		}
+		table.Columns = append(table.Columns, Column{Title: "mean place", Measure: MeanPlace})
+		title = table.seedsAbove()
+		for c := range table.Columns {
+			columns = append(columns, table.Columns[c].heading())
+		}
+		return title, columns
+	}
+	title, columns := headings([]uint64{0, 1}, []uint64{0, 1})
+	require.Equal(t, " (n = 2, seeds 0, 1)", title)
+	require.Equal(t, []string{"uai", "uai", "mean place"}, columns)
+	title, columns = headings([]uint64{0, 1}, []uint64{0})
+	require.Empty(t, title)
+	require.Equal(t, []string{"uai (n = 2, seeds 0, 1)", "uai (n = 1, seeds 0)", "mean place"}, columns)
+	title, columns = headings()
+	require.Empty(t, title)
+	require.Equal(t, []string{"mean place"}, columns)
+}
+
 // By hand: on uai gae leads with 81, random and saot are level at 80.0 as printed; on cora random leads. So the mean
 // places are 1.5, 1.5 and 2.5. The third dataset has one method of three, and is left out. The supervised method stands
 // in a table of its own, by its own classifier.
@@ -76,9 +101,10 @@ func TestAcrossByHand(t *testing.T) {
 		{"gae", "69.0 · 2", "81.0 ± 1.4 (n = 2, seeds 0, 1) · 1", "1.5"},
 		{"saot", "60.0 · 3", "80.0 · 2", "2.5"},
 	}, got)
-	require.Equal(t, "uai (n = 1, seeds 0)", free.Columns[1].heading())
+	require.Equal(t, "uai", free.Columns[1].heading())
+	require.Equal(t, "class-il AP, without labels, converged probe (n = 1, seeds 0)", free.Title)
 	require.Contains(t, markdown(tables),
-		"| method | cora, generated data (n = 1, seeds 0) | uai (n = 1, seeds 0) | mean place |")
+		"| method | cora, generated data | uai | mean place |")
 	require.Equal(t, Best, free.Rows[0].Cells[0].Rank)
 	require.Equal(t, "95.0 · 1", tables[1].text(&tables[1].Rows[0], 0))
 

@@ -36,14 +36,19 @@ type Column struct {
 	Published bool // what the paper prints, not what was run
 
 	Seeds []uint64 // of most of its cells, in a table across datasets; nil in others, whose rows have their own
+	above bool     // the table's title names the seeds, because all columns have the same
 }
 
-// heading is the title with the seeds, where the column has them.
+// heading is the title with the seeds, where the column has its own.
 func (c *Column) heading() string {
-	if len(c.Seeds) > 0 {
-		return fmt.Sprintf("%s (n = %d, seeds %s)", c.Title, len(c.Seeds), seedList(c.Seeds))
+	if len(c.Seeds) > 0 && !c.above {
+		return c.Title + withSeeds(c.Seeds)
 	}
 	return c.Title
+}
+
+func withSeeds(seeds []uint64) string {
+	return fmt.Sprintf(" (n = %d, seeds %s)", len(seeds), seedList(seeds))
 }
 
 // Ours reports whether the column holds a score of runs. Only those are ranked and tested.
