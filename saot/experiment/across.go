@@ -13,11 +13,11 @@ import (
 )
 
 // Across returns AP of one setting with a column for each dataset: a table of the methods that see no labels, by the
-// converged probe, and one of those that see them, by their own classifier. The title names the seeds if all columns have
-// the same, otherwise each column's heading does. In each column a figure has its place: 1 for the highest, and the same
-// for figures that are printed alike. The last column is the mean place over the datasets on which all rows of the table
-// have figures, and orders the rows; a note names the others. Datasets on which fewer than half of a table's methods ran
-// are left out and named in a note.
+// converged probe, and one of those that see them, by their own classifier. The title names the seeds if all columns
+// have the same, otherwise each column's heading does. In each column a figure has its place: 1 for the highest, and
+// the same for figures that are printed alike. The last column is the mean place over the datasets on which all rows of
+// the table have figures, and orders the rows; a note names the others. Datasets on which fewer than half of a table's
+// methods ran are left out and named in a note.
 //
 // It returns an error if a method ran with two settings on a dataset, if no run has a score by the converged probe or
 // by its own classifier, and where Tables does.
@@ -123,21 +123,21 @@ func (t *Table) seedsAbove() string {
 func byMethod(groups []*Group, of *Column) (cells map[string]map[string]Cell, methods []string, ran map[string]int,
 	err error) {
 	cells, ran = map[string]map[string]Cell{}, map[string]int{}
-	paths := map[[2]string]string{}
+	seen := map[[2]string]*Group{}
 	for _, g := range groups {
 		c, at := g.cell(of), [2]string{g.Method, g.Dataset}
 		if c.N == 0 {
 			continue
 		}
-		if before, twice := paths[at]; twice {
+		if before := seen[at]; before != nil {
 			return nil, nil, nil, fmt.Errorf(
-				"experiment: %s ran with two settings on %s, %s and %s: choose one with --only",
-				g.Method, g.Dataset, before, g.path())
+				"experiment: %s ran with two settings on %s, %q in %s and %q in %s: choose one with --only",
+				g.Method, g.Dataset, before.Label, before.path(), g.Label, g.path())
 		}
 		if cells[g.Method] == nil {
 			cells[g.Method], methods = map[string]Cell{}, append(methods, g.Method)
 		}
-		cells[g.Method][g.Dataset], paths[at] = c, g.path()
+		cells[g.Method][g.Dataset], seen[at] = c, g
 		ran[g.Dataset]++
 	}
 	return cells, methods, ran, nil

@@ -151,4 +151,5 @@ func TestAcrossByHand(t *testing.T) {
 	require.NoError(t, err)
 	_, err = Across(groups, continual.ClassIL)
 	require.ErrorContains(t, err, "saot ran with two settings on uai")
+	require.ErrorContains(t, err, `"saot, note x" in `)
 }

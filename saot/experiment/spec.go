@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/check"
@@ -106,7 +104,7 @@ func ParseSpec(name string, data []byte) (*Spec, error) { return parseSpec(name,
 func parseSpec(name string, data []byte, on []string) (*Spec, error) {
 	file, err := parseSpecFile(data)
 	if err != nil {
-		return nil, fmt.Errorf("experiment: %s: %s", name, yaml.FormatError(err, false, false))
+		return nil, unreadable(name, err)
 	}
 	base := path.Base(strings.ReplaceAll(name, `\`, "/"))
 	s := &Spec{Name: strings.TrimSuffix(base, path.Ext(name)), About: file.About}

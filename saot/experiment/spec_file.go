@@ -34,8 +34,13 @@ func (s *specFile) UnmarshalYAML(node ast.Node) error {
 		return nil
 	}
 	for it := m.MapRange(); it.Next(); {
-		if _, ok := it.Value().(ast.MapNode); ok && it.Key().GetToken().Value == "runs" {
+		switch _, one := it.Value().(ast.MapNode); {
+		case one && it.Key().GetToken().Value == "runs":
 			s.bad.add(lineOf(it.Value()), errors.New("runs is one entry, want a list: begin the entry with a dash"))
+			return nil
+		case it.Key().GetToken().Value == "schema": // the first field of what a run writes
+			s.bad.add(lineOf(it.Key()), errors.New("this is the result of a run, not a spec: "+
+				"saot table and saot show read its folder"))
 			return nil
 		}
 	}
@@ -73,13 +78,12 @@ func bounded(data []byte) error {
 			dashes++
 		case token.MappingValueType:
 			if before > maxKey {
-				return fmt.Errorf("[%d:%d] a key is longer than %d bytes", line, t.Position.Column, maxKey)
+				return &faultAt{line, fmt.Sprintf("a key is longer than %d bytes", maxKey)}
 			}
 		}
 		before = len(t.Value)
 		if brackets+dashes > maxDepth {
-			return fmt.Errorf("[%d:%d] lists and mappings lie more than %d deep in one another", line,
-				t.Position.Column, maxDepth)
+			return &faultAt{line, fmt.Sprintf("lists and mappings lie more than %d deep in one another", maxDepth)}
 		}
 	}
 	return nil
@@ -106,6 +110,23 @@ func parseSpecFile(data []byte) (s specFile, err error) {
 	return s, nil
 }
 
+// unreadable says where a spec cannot be parsed, and why.
+func unreadable(name string, err error) error {
+	var line int
+	var why string
+	if at, ok := errors.AsType[yaml.Error](err); ok && at.GetToken() != nil {
+		line, why = at.GetToken().Position.Line, at.GetMessage()
+		if strings.Contains(why, "\t") {
+			why = "a tab: indent with spaces"
+		}
+	} else if at, ok := errors.AsType[*faultAt](err); ok {
+		line, why = at.line, at.text
+	} else {
+		return fmt.Errorf("experiment: %s: %w", name, err)
+	}
+	return fmt.Errorf("experiment: %s:%d: %s", name, line, why)
+}
+
 // document is where a YAML document begins.
 type document struct{ line int }
 
@@ -117,17 +138,17 @@ func (d *document) UnmarshalYAML(node ast.Node) error {
 func lineOf(node ast.Node) int { return node.GetToken().Position.Line }
 
 type entry struct {
-	Datasets  []item[string] `json:"datasets"`
-	Methods   []item[string] `json:"methods"`
-	Seeds     []item[uint64] `json:"seeds"`
-	Preset    item[string]   `json:"preset"`
-	Probes    []item[string] `json:"probes"`
-	ProbeRows *item[int]     `json:"probe_rows"`
-	Features  item[string]   `json:"features"`
-	Direction item[string]   `json:"direction"`
-	Stream    changes        `json:"stream"`
-	Set       changes        `json:"set"`
-	Grid      changes        `json:"grid"`
+	Datasets  list[string] `json:"datasets"`
+	Methods   list[string] `json:"methods"`
+	Seeds     list[uint64] `json:"seeds"`
+	Preset    item[string] `json:"preset"`
+	Probes    list[string] `json:"probes"`
+	ProbeRows *item[int]   `json:"probe_rows"`
+	Features  item[string] `json:"features"`
+	Direction item[string] `json:"direction"`
+	Stream    changes      `json:"stream"`
+	Set       changes      `json:"set"`
+	Grid      changes      `json:"grid"`
 	line      int
 	bad       faults
 }
@@ -143,6 +164,17 @@ func (e *entry) UnmarshalYAML(node ast.Node) error {
 	}
 	e.line = lineOf(node)
 	return nil
+}
+
+// list is a list of items, or one item alone.
+type list[T any] []item[T]
+
+func (l *list[T]) UnmarshalYAML(node ast.Node) error {
+	if _, ok := node.(ast.ArrayNode); ok {
+		return yaml.NodeToValue(node, (*[]item[T])(l))
+	}
+	*l = make(list[T], 1)
+	return (*l)[0].UnmarshalYAML(node)
 }
 
 // item is a value with its line. One that cannot be read has an error.
@@ -238,6 +270,8 @@ type faultAt struct {
 	line int
 	text string
 }
+
+func (f *faultAt) Error() string { return f.text }
 
 func (f *faults) add(line int, err error) {
 	if err != nil {
