@@ -101,12 +101,25 @@ func (f *Func) Call(inputs ...*tensors.Tensor) (outputs []*tensors.Tensor, err e
 		err = caught
 	}
 	if err != nil {
-		return nil, fmt.Errorf("engine: %s: %w", f.name, err)
+		return nil, fmt.Errorf("engine: %s: %w", f.name, f.engine.advise(err))
 	}
 	if f.engine.Compiled() > compiled {
 		giveBackMemory()
 	}
 	return outputs, nil
+}
+
+// advise adds to XLA's error that memory ran out what takes less of it, or gives XLA more.
+func (e *Engine) advise(err error) error {
+	if !strings.Contains(err.Error(), "RESOURCE_EXHAUSTED") {
+		return err
+	}
+	advice := "the device is out of memory: lower whole_graph, batch, points, hidden or out (saot methods NAME lists " +
+		"those of a method), or --probe-rows"
+	if strings.HasPrefix(e.info.Name, nameCUDA) {
+		advice += "; XLA takes at most 75 % of a GPU's memory, and more with --engine xla:cuda,memory_fraction=0.9"
+	}
+	return fmt.Errorf("%w; %s", err, advice)
 }
 
 // check returns an error if there is no engine for a function.

@@ -122,7 +122,8 @@ func pluginFor(name string) string {
 		}
 	}
 	for _, dir := range pluginFolders() {
-		for _, pattern := range []string{"pjrt_c_api_*_plugin.*", "pjrt[-_]plugin[-_]*"} {
+		// The last is what JAX's package for CUDA calls its plugin.
+		for _, pattern := range []string{"pjrt_c_api_*_plugin.*", "pjrt[-_]plugin[-_]*", "xla_cuda_plugin.so"} {
 			found, _ := filepath.Glob(filepath.Join(dir, pattern)) // sorted; the only error is a bad pattern
 			for _, path := range found {
 				if pluginDevice(path) == name && filepath.Ext(path) != ".lock" { // go-xla's installer leaves locks

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -35,6 +36,32 @@ func TestPluginOfGoXLA(t *testing.T) {
 	t.Setenv(pluginPathEnv, dir)
 	write(dir, "pjrt_c_api_cpu_v0.115.0_plugin.so.lock")
 	require.Empty(t, findXLA(nameCPU).Library)
+}
+
+// The plugin of a Python's JAX is found in its folder.
+func TestPluginOfPython(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "jax_plugins", "xla_cuda13")
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	path := filepath.Join(dir, "xla_cuda_plugin.so")
+	require.NoError(t, os.WriteFile(path, nil, 0o644))
+	t.Setenv(pluginPathEnv, dir)
+	require.Equal(t, path, pluginFor(nameCUDA))
+	require.Empty(t, pluginFor(nameCPU))
+}
+
+// A GPU that runs out of memory says what takes less of it.
+func TestAdviceOnMemory(t *testing.T) {
+	exhausted := errors.New("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 51539607552 bytes")
+	gpu, cpu := &Engine{info: Info{Name: nameCUDA + ",tf32=true"}}, &Engine{info: Info{Name: nameCPU}}
+	err := gpu.advise(exhausted)
+	require.ErrorIs(t, err, exhausted)
+	for _, knob := range []string{"whole_graph", "points", "--probe-rows", "memory_fraction"} {
+		require.ErrorContains(t, err, knob)
+	}
+	require.ErrorContains(t, cpu.advise(exhausted), "whole_graph")
+	require.NotContains(t, cpu.advise(exhausted).Error(), "memory_fraction")
+	other := errors.New("INVALID_ARGUMENT: no")
+	require.Equal(t, other, gpu.advise(other))
 }
 
 // The command that installs an engine is named where it has a package.
