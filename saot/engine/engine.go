@@ -111,7 +111,8 @@ func (f *Func) Call(inputs ...*tensors.Tensor) (outputs []*tensors.Tensor, err e
 
 // advise adds to XLA's error that memory ran out what takes less of it, or gives XLA more.
 func (e *Engine) advise(err error) error {
-	if !strings.Contains(err.Error(), "RESOURCE_EXHAUSTED") {
+	text := err.Error() // go-xla has no error of its own for it, and leaves the name out
+	if !strings.Contains(text, "PJRT error (code=8)") && !strings.Contains(text, "RESOURCE_EXHAUSTED") {
 		return err
 	}
 	advice := "the device is out of memory: lower whole_graph, batch, points, hidden or out (saot methods NAME lists " +

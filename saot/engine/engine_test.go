@@ -52,6 +52,25 @@ func TestFuncReturnsPanicsAsErrors(t *testing.T) {
 	})
 }
 
+// XLA's error that memory ran out says what takes less of it, and the engine goes on.
+func TestTooLittleMemory(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		if !e.Fuses() {
+			t.Skip("Go ends the process")
+		}
+		f, err := e.Func("products", func(in []*Node) []*Node {
+			return []*Node{Mul(InsertAxes(in[0], 0), InsertAxes(in[0], 1))}
+		})
+		require.NoError(t, err)
+		_, err = f.Call(tensors.FromShape(shapes.Make(dtypes.Float32, 1<<22))) // 70 TB
+		require.ErrorContains(t, err, "the device is out of memory")
+		require.ErrorContains(t, err, "--probe-rows")
+		out, err := f.Call(tensors.FromValue([]float32{2, 3}))
+		require.NoError(t, err)
+		require.Equal(t, [][]float32{{4, 6}, {6, 9}}, out[0].Value())
+	})
+}
+
 // A variable that no gradient reaches changes from call to call.
 func TestModelFuncUpdatesVariables(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {

@@ -51,7 +51,7 @@ func TestPluginOfPython(t *testing.T) {
 
 // A GPU that runs out of memory says what takes less of it.
 func TestAdviceOnMemory(t *testing.T) {
-	exhausted := errors.New("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 51539607552 bytes")
+	exhausted := errors.New("PJRT error (code=8): Out of memory while trying to allocate 51539607552 bytes")
 	gpu, cpu := &Engine{info: Info{Name: nameCUDA + ",tf32=true"}}, &Engine{info: Info{Name: nameCPU}}
 	err := gpu.advise(exhausted)
 	require.ErrorIs(t, err, exhausted)
