@@ -56,13 +56,13 @@ func TestFuncReturnsPanicsAsErrors(t *testing.T) {
 func TestTooLittleMemory(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		if !e.Fuses() {
-			t.Skip("Go ends the process")
+			t.Skip("pure Go ends the process")
 		}
 		f, err := e.Func("products", func(in []*Node) []*Node {
 			return []*Node{Mul(InsertAxes(in[0], 0), InsertAxes(in[0], 1))}
 		})
 		require.NoError(t, err)
-		_, err = f.Call(tensors.FromShape(shapes.Make(dtypes.Float32, 1<<22))) // 70 TB
+		_, err = f.Call(tensors.FromShape(shapes.Make(dtypes.Float32, 1<<23))) // 2⁴⁸ bytes: more than addresses
 		require.ErrorContains(t, err, "the device is out of memory")
 		require.ErrorContains(t, err, "--probe-rows")
 		out, err := f.Call(tensors.FromValue([]float32{2, 3}))
