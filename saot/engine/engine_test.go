@@ -52,7 +52,7 @@ func TestFuncReturnsPanicsAsErrors(t *testing.T) {
 	})
 }
 
-// XLA's error that memory ran out says what takes less of it, and the engine goes on.
+// XLA's error that memory ran out says what takes less of it, and the engine continues to work.
 func TestTooLittleMemory(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		if !e.Fuses() {
