@@ -11,14 +11,15 @@ import (
 // wrong, missing, superfluous or swapped with a neighbor, and a beginning of three letters or more is near its word. Of
 // words that are equally near, the first is taken.
 func Word(misspelled string, known []string) string {
-	best, least := "", 1+max(1, utf8.RuneCountInString(misspelled)/3)
+	letters := utf8.RuneCountInString(misspelled)
+	best, least := "", 1+max(1, letters/3)
 	for _, word := range known {
 		if d := distance(strings.ToLower(misspelled), strings.ToLower(word)); d < least {
 			best, least = word, d
 		}
 	}
 	for _, word := range known {
-		if best == "" && len(misspelled) >= 3 && strings.HasPrefix(strings.ToLower(word), strings.ToLower(misspelled)) {
+		if best == "" && letters >= 3 && strings.HasPrefix(strings.ToLower(word), strings.ToLower(misspelled)) {
 			best = word
 		}
 	}
