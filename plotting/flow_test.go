@@ -19,6 +19,9 @@ func TestFlowLines(t *testing.T) {
 	lines, err = FlowOptions{Threshold: 1e-12}.lines(plan, from, to)
 	require.NoError(t, err)
 	require.Len(t, lines, 5, "no line for no mass")
+	lines, err = FlowOptions{Threshold: 0.5}.lines(plan, from, to)
+	require.NoError(t, err)
+	require.Len(t, lines, 2, "the threshold itself is drawn")
 }
 
 func TestFlowBoundsItsLines(t *testing.T) {
@@ -67,6 +70,7 @@ func TestFlowNames(t *testing.T) {
 	require.Contains(t, drawn, ">graph 1</text>")
 	require.Contains(t, drawn, ">view 2</text>")
 	require.NotContains(t, drawn, "true pair", "mass covers both pairs")
+	require.NotContains(t, text(GraphFlow([]float64{0.5, 1, 0, 1}, g, g, o)), "true pair", "the lesser mass too")
 	require.Contains(t, text(GraphFlow([]float64{1, 0, 1, 0}, g, g, o)), ">true pair</text>")
 }
 

@@ -104,4 +104,5 @@ func TestSourceNamesSeeds(t *testing.T) {
 	require.Equal(t, "uai, cora-ml, Task-IL, paper probe, seeds 0, 7",
 		Source([]*continual.Result{of("uai", 7), of("cora-ml", 0), nil}, continual.TaskIL, continual.ProbePaper))
 	require.Equal(t, "seed 3", seedNames([]uint64{3, 3}))
+	require.Equal(t, "seeds 0, 1, 5", seedNames([]uint64{5, 0, 1}))
 }

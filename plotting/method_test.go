@@ -113,7 +113,6 @@ func TestSensitivityErrors(t *testing.T) {
 	}
 }
 
-// Facets share one legend, so they have studies of the same names, and the panels of a row are of one height.
 // Values over decades with 0 among them stand at equal distances, under their own names.
 func TestValuesWithZeroStandApart(t *testing.T) {
 	var c CurveOptions
@@ -132,6 +131,7 @@ func TestValuesWithZeroStandApart(t *testing.T) {
 	}
 }
 
+// Facets share one legend, so they have studies of the same names, and the panels of a row are of one height.
 func TestSensitivityFacetsShare(t *testing.T) {
 	of := func(names ...string) (f Facet) {
 		for _, name := range names {

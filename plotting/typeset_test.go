@@ -70,6 +70,7 @@ func TestMathematicsInEachFormat(t *testing.T) {
 
 func TestFormatTick(t *testing.T) {
 	require.Equal(t, "−0.5", formatTick(-0.5))
+	require.Equal(t, "1234.5", formatTick(1234.5))
 	require.Equal(t, "$10^{-7}$", formatTick(1e-7))
 	require.Equal(t, "−$10^{-7}$", formatTick(-1e-7))
 	require.Equal(t, "2.5·$10^{12}$", formatTick(2.5e12))

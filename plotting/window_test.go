@@ -51,6 +51,9 @@ func TestLinesEndAtTheWindow(t *testing.T) {
 			requireInside(t, f)
 		}
 		requireInside(t, &cloud{points: near, after: away})
+		c, err := newCurve(0, Series{X: []float64{0.2, 0.8}, Y: []float64{0.5, far}}, CurveOptions{})
+		require.NoError(t, err)
+		requireInside(t, c)
 		requireInside(t, &cloud{points: away, after: near})
 		f, err := Flow([]float64{1, 0, 0, 1}, near, away,
 			FlowOptions{Truth: []int{1, 0}, X: Limits{0, 1}, Y: Limits{0, 1}})
