@@ -209,6 +209,7 @@ func TestUnionIsBlockDiagonal(t *testing.T) {
 	b := Buffer{Budget: 5, FanOut: []int{2}}
 	b.Add(numbered(t, 12, 30, random(1)), random(1))
 	b.Add(numbered(t, 4, 5, random(2)), random(2))
+	require.Equal(t, 5+4, b.NumNodes(), "the budget of the first, all of the second")
 	g := numbered(t, 8, 20, random(3))
 	union, err := b.Union(g)
 	require.NoError(t, err)
