@@ -102,6 +102,7 @@ func TestAcrossByHand(t *testing.T) {
 		{"saot", "60.0 · 3", "80.0 · 2", "2.5"},
 	}, got)
 	require.Equal(t, "uai", free.Columns[1].heading())
+	require.Contains(t, markdown(tables), "|\n\nLeft out, because fewer", "no cell has a mark for it")
 	require.Equal(t, "class-il AP, without labels, converged probe (n = 1, seeds 0)", free.Title)
 	require.Contains(t, markdown(tables),
 		"| method | cora, generated data | uai | mean place |")

@@ -79,6 +79,15 @@ func (t *Table) styled(row *Row, column int, s style) string {
 	return text
 }
 
+// footMark returns the mark of a note in a pattern, or nothing for a note to the whole table, to which no cell refers.
+func (t *Table) footMark(note int, pattern string) string {
+	refers := func(c Cell) bool { return slices.Contains(c.Notes, note) }
+	if slices.ContainsFunc(t.Rows, func(r Row) bool { return slices.ContainsFunc(r.Cells, refers) }) {
+		return fmt.Sprintf(pattern, letter(note))
+	}
+	return ""
+}
+
 type span struct {
 	Text    string
 	Columns int
@@ -223,7 +232,7 @@ func markdown(tables []*Table) string {
 			b.WriteString("\n")
 		}
 		for i, note := range t.Notes {
-			fmt.Fprintf(&b, "\n<sup>%s</sup> %s\n", letter(i), untrusted.Markdown(note))
+			fmt.Fprintf(&b, "\n%s%s\n", t.footMark(i, "<sup>%s</sup> "), untrusted.Markdown(note))
 		}
 		b.WriteString("\n")
 	}
@@ -265,7 +274,7 @@ func htmlFragment(tables []*Table) string {
 		}
 		b.WriteString("</tbody>\n</table>\n</div>\n")
 		for i, note := range t.Notes {
-			fmt.Fprintf(&b, "<p class=\"saot-note\"><sup>%s</sup> %s</p>\n", letter(i), html.EscapeString(note))
+			fmt.Fprintf(&b, "<p class=\"saot-note\">%s%s</p>\n", t.footMark(i, "<sup>%s</sup> "), html.EscapeString(note))
 		}
 	}
 	fmt.Fprintf(&b, "<p class=\"saot-legend\">%s</p>\n", html.EscapeString(strings.Join(legend(tables), " ")))

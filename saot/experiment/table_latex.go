@@ -33,7 +33,8 @@ func latex(tables []*Table) string {
 		}
 		b.WriteString("\\bottomrule\n\\end{tabular}}\n")
 		for i, note := range t.Notes {
-			fmt.Fprintf(&b, "\\par\\footnotesize\\raggedright\\textsuperscript{%s} %s\n", letter(i), escapeLaTeX(note))
+			fmt.Fprintf(&b, "\\par\\footnotesize\\raggedright%s %s\n", t.footMark(i, `\textsuperscript{%s}`),
+				escapeLaTeX(note))
 		}
 		fmt.Fprintf(&b, "\\par\\footnotesize\\raggedright %s\n\\end{table*}\n",
 			escapeLaTeX(strings.Join(legend([]*Table{t}), " ")))
