@@ -344,6 +344,13 @@ func TestSweepFailure(t *testing.T) {
 	require.Contains(t, string(text), "remove their folders: "+folders[0]+"\n",
 		"and of the runs that were not chosen, none")
 
+	for _, name := range []string{"1", "2", "3", "4", "5", "6"} {
+		require.NoError(t, os.CopyFS(folders[0]+name, os.DirFS(folders[0])))
+	}
+	text, err = exec.Command(binary, "sweep", spec, "--out", out, "--engine", "go").CombinedOutput()
+	require.NoError(t, err, string(text))
+	require.Regexp(t, "7 more runs in .*folders: (\\S+ ){5}and 2 more [(]saot status "+out+"[)]\n", string(text))
+
 	cmd = exec.Command(binary, "sweep", spec, "--out", out, "--engine", "go", "--keep-model")
 	text, _ = cmd.CombinedOutput()
 	require.Equal(t, exitFailure, cmd.ProcessState.ExitCode(), string(text))

@@ -14,10 +14,17 @@ import (
 // tellOthers says that the folder holds runs that this sweep did not do: those of a spec as it was before a correction
 // would stay in saot status for good.
 func tellOthers(out io.Writer, s *experiment.Sweep) {
-	if others := s.Others(); len(others) > 0 {
-		_, _ = fmt.Fprintf(out, "%d more runs in %s are not done, and not in the spec: if no other spec names them, "+
-			"remove their folders: %s\n", len(others), s.Dir, strings.Join(others, " "))
+	const named = 5
+	others := s.Others()
+	if len(others) == 0 {
+		return
 	}
+	some, rest := others, ""
+	if len(others) > named {
+		some, rest = others[:named], fmt.Sprintf(" and %d more (saot status %s)", len(others)-named, s.Dir)
+	}
+	_, _ = fmt.Fprintf(out, "%d more runs in %s are not done, and not in the spec: if no other spec names them, "+
+		"remove their folders: %s%s\n", len(others), s.Dir, strings.Join(some, " "), rest)
 }
 
 // unfinished returns an error where a sweep that has ended leaves runs that no process works on.

@@ -274,7 +274,8 @@ func htmlFragment(tables []*Table) string {
 		}
 		b.WriteString("</tbody>\n</table>\n</div>\n")
 		for i, note := range t.Notes {
-			fmt.Fprintf(&b, "<p class=\"saot-note\">%s%s</p>\n", t.footMark(i, "<sup>%s</sup> "), html.EscapeString(note))
+			mark := t.footMark(i, "<sup>%s</sup> ")
+			fmt.Fprintf(&b, "<p class=\"saot-note\">%s%s</p>\n", mark, html.EscapeString(note))
 		}
 	}
 	fmt.Fprintf(&b, "<p class=\"saot-legend\">%s</p>\n", html.EscapeString(strings.Join(legend(tables), " ")))
