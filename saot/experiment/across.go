@@ -115,7 +115,7 @@ func (t *Table) seedsAbove() string {
 	for c := range columns {
 		columns[c].above = true
 	}
-	return withSeeds(columns[0].Seeds)
+	return overSeeds(columns[0].Seeds)
 }
 
 // byMethod returns the cells like the column that have a figure, by method and dataset, the methods in the order of the

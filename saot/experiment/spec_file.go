@@ -271,6 +271,7 @@ type faultAt struct {
 	text string
 }
 
+// Error returns what is wrong, without its line.
 func (f *faultAt) Error() string { return f.text }
 
 func (f *faults) add(line int, err error) {

@@ -42,12 +42,13 @@ type Column struct {
 // heading is the title with the seeds, where the column has its own.
 func (c *Column) heading() string {
 	if len(c.Seeds) > 0 && !c.above {
-		return c.Title + withSeeds(c.Seeds)
+		return c.Title + overSeeds(c.Seeds)
 	}
 	return c.Title
 }
 
-func withSeeds(seeds []uint64) string {
+// overSeeds says how many seeds a figure is over, and which.
+func overSeeds(seeds []uint64) string {
 	return fmt.Sprintf(" (n = %d, seeds %s)", len(seeds), seedList(seeds))
 }
 
