@@ -44,6 +44,8 @@ func TestCourseInABrowser(t *testing.T) {
 		}
 		require.Zero(t, number(`[...document.images].filter(i => i.naturalWidth === 0).length`),
 			"%s: missing pictures", p.Name)
+		require.Zero(t, number(`[...document.images].filter(i => i.alt.startsWith('No description')).length`),
+			"%s: pictures without alternative text", p.Name)
 		require.Zero(t, number(`[...document.querySelectorAll('math')]`+
 			`.filter(m => m.getBoundingClientRect().width === 0).length`), "%s: blank formulas", p.Name)
 		require.Zero(t, number(`document.querySelectorAll('merror').length`), p.Name)

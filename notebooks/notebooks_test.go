@@ -3,6 +3,7 @@ package notebooks_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -69,6 +70,7 @@ type output struct {
 		PNG struct {
 			Width int `json:"width"` // in pixels of the page
 		} `json:"image/png"`
+		Alt string `json:"alt"` // of a picture
 	} `json:"metadata"`
 	Error     string   `json:"evalue"`
 	Traceback []string `json:"traceback"`
@@ -101,16 +103,16 @@ func (c cell) printed(name string) string {
 	return all.String()
 }
 
-// pictures counts the cell's pictures, and returns an error for a PNG that cannot be read.
+// pictures counts the cell's pictures, and returns an error for a PNG that cannot be read or has no alternative text.
 func (c cell) pictures() (int, error) {
 	count := 0
 	for _, o := range c.Outputs {
-		if _, ok := o.Data["image/svg+xml"]; ok {
-			count++
-		}
 		if encoded, ok := o.Data["image/png"]; ok {
 			if _, err := encoded.PNG(); err != nil {
-				return 0, err
+				return 0, fmt.Errorf("a picture cannot be read: %w", err)
+			}
+			if o.Metadata.Alt == "" {
+				return 0, errors.New("a picture has no text for readers who don't see it: give it a title")
 			}
 			count++
 		}
@@ -124,7 +126,7 @@ func (n *notebook) pictures() (int, error) {
 	for i, c := range n.Cells {
 		shown, err := c.pictures()
 		if err != nil {
-			return 0, fmt.Errorf("cell %d: a picture cannot be read: %w", i, err)
+			return 0, fmt.Errorf("cell %d: %w", i, err)
 		}
 		count += shown
 	}
@@ -193,6 +195,9 @@ func TestCommittedOutputs(t *testing.T) {
 	}
 }
 
+// dot is a PNG of one black pixel, in base64.
+const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
+
 func TestCheckFindsFailures(t *testing.T) {
 	executed := func(output string) string {
 		return `{"cell_type": "code", "execution_count": 1, "outputs": [{` + output + `}]}`
@@ -204,12 +209,14 @@ func TestCheckFindsFailures(t *testing.T) {
 			executed(`"output_type": "stream", "name": "stderr", "text": ["exit ", "status 1"]`),
 		"cell 0: a picture cannot be": executed(
 			`"output_type": "display_data", "data": {"image/png": "iVBORw0KGgo="}`),
-		"1 pictures, want at least 2": executed(
-			`"output_type": "display_data", "data": {"image/svg+xml": ["<svg/>"]}`),
 		"0 pictures, want at least 2": executed(
 			`"output_type": "stream", "name": "stdout", "text": "exit status 1"`),
 		"cell 0: a picture cannot be rea": executed(
 			`"output_type": "display_data", "data": {"image/png": "%"}`),
+		"cell 0: a picture has no text": executed(
+			`"output_type": "display_data", "data": {"image/png": "` + dot + `"}`),
+		"1 pictures, want at least 2": executed(
+			`"output_type": "display_data", "data": {"image/png": "` + dot + `"}, "metadata": {"alt": "a dot"}`),
 	} {
 		n := new(notebook)
 		require.NoError(t, json.Unmarshal([]byte(`{"cells": [`+cells+`]}`), n))

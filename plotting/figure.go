@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	stdfont "golang.org/x/image/font"
@@ -27,11 +28,24 @@ import (
 type Figure struct {
 	width, height vg.Length
 	data          vg.Rectangle      // where the data are; zero where there are none
+	words         []string          // what Alt says: titles, in reading order
 	paint         func(draw.Canvas) // draws within the canvas, whose rectangle has the figure's size
 }
 
 // Size returns the width and height in points (1/72 inch).
 func (f Figure) Size() (width, height float64) { return f.width.Points(), f.height.Points() }
+
+// Alt returns a text for readers who don't see the figure: its title and those of its parts, in reading order, each
+// once. A part without a title is named by its axes.
+func (f Figure) Alt() string {
+	var texts []string
+	for _, text := range f.words {
+		if text = strings.Join(strings.Fields(text), " "); !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "; ")
+}
 
 // pngDPI makes a PNG twice as fine as its size on screen, so that it stays sharp on a dense display and in print.
 const pngDPI = 144

@@ -112,6 +112,23 @@ func TestGridPlacesFigures(t *testing.T) {
 	require.ErrorContains(t, err, "figure 2")
 }
 
+// Alt has each title once, and names a part without one by its axes.
+func TestAlt(t *testing.T) {
+	matrix := [][]float64{{100}}
+	titled, err := Matrix(matrix, MatrixOptions{Title: "Class-IL,\nsaot"})
+	require.NoError(t, err)
+	plain, err := Matrix(matrix, MatrixOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "Class-IL, saot", titled.Alt())
+	require.Equal(t, "after learning task against accuracy on task", plain.Alt())
+
+	grid, err := Grid(2, titled, plain, titled, plain.Blank("not run"))
+	require.NoError(t, err)
+	grid = grid.WithTitle("two runs").WithNote("seed 0")
+	require.Equal(t, "two runs; Class-IL, saot; after learning task against accuracy on task; not run", grid.Alt())
+	require.Empty(t, Figure{}.Alt())
+}
+
 func TestSaveFormats(t *testing.T) {
 	f, err := Matrix(triangle(3), MatrixOptions{Title: "π_Z & <τ>"})
 	require.NoError(t, err)

@@ -25,6 +25,9 @@ func plotFigure(p *plot.Plot, w, h vg.Length) Figure {
 		p.Draw(draw.Crop(c, margin, -margin, margin, -margin))
 	}}
 	f.data = p.DataCanvas(draw.Canvas{Rectangle: whole}).Rectangle
+	if title == "" && p.X.Label.Text != "" && p.Y.Label.Text != "" {
+		f.words = []string{p.Y.Label.Text + " against " + p.X.Label.Text}
+	}
 	return f.WithTitle(title)
 }
 
@@ -48,7 +51,8 @@ func (f Figure) moved(left, right, below, above vg.Length) Figure {
 	by := vg.Point{X: left, Y: below}
 	return Figure{
 		width: f.width + left + right, height: f.height + below + above,
-		data: vg.Rectangle{Min: f.data.Min.Add(by), Max: f.data.Max.Add(by)},
+		data:  vg.Rectangle{Min: f.data.Min.Add(by), Max: f.data.Max.Add(by)},
+		words: f.words,
 		paint: func(c draw.Canvas) {
 			f.paint(subCanvas(c, c.Min.X+left, c.Min.Y+below, f.width, f.height))
 		},
@@ -66,6 +70,7 @@ func (f Figure) WithTitle(title string) Figure {
 	wide := style.Width(title) + 2*margin
 	extra := max(0, wide-f.width) / 2
 	f = f.moved(extra, extra, 0, style.Height(title)+2)
+	f.words = append([]string{title}, f.words...)
 	at := min(max(f.center(), wide/2), f.width-wide/2)
 	return f.over(func(c draw.Canvas) {
 		c.FillText(style, vg.Point{X: c.Min.X + at, Y: c.Max.Y - margin}, title)
@@ -102,6 +107,7 @@ func (f Figure) Blank(text string) Figure {
 		middle.Y = (f.data.Min.Y + f.data.Max.Y) / 2
 	}
 	text = wrap(style.Width, text, f.width-2*margin)
+	f.words = []string{text}
 	f.paint = func(c draw.Canvas) { c.FillText(style, c.Min.Add(middle), text) }
 	return f
 }
@@ -179,6 +185,7 @@ func arranged(cols int, figures []Figure) Figure {
 			whole.data = data
 		}
 		whole.data = union(whole.data, data)
+		whole.words = append(whole.words, f.words...)
 	}
 	whole.paint = func(c draw.Canvas) {
 		for i, f := range figures {

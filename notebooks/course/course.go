@@ -153,7 +153,6 @@ func tail(output []byte) string {
 }
 
 var (
-	noAlt     = regexp.MustCompile(`alt="No description has been provided for this image"`)
 	atPlay    = regexp.MustCompile(`"http://` + regexp.QuoteMeta(playground.Address) + `/`)
 	anotherNB = regexp.MustCompile(`href="([0-9A-Za-z_]+)\.ipynb`)
 	anotherMD = regexp.MustCompile(`href="\.\./([0-9A-Za-z_./-]+\.md)`)
@@ -163,12 +162,11 @@ var (
 const repository = "https://github.com/saot-go/saot/blob/main/"
 
 // tidy points links between notebooks at the pages, those to documents at the repository, and those to saot play at the
-// playground's folder, unless it is "". It gives pictures a plain alternative text.
+// playground's folder, unless it is "".
 func tidy(body []byte, folder string) string {
 	if folder != "" {
 		body = atPlay.ReplaceAll(body, []byte(`"`+strings.TrimSuffix(folder, "/")+"/"))
 	}
-	body = noAlt.ReplaceAll(body, []byte(`alt="what the cell above shows"`))
 	body = anotherMD.ReplaceAll(body, []byte(`href="`+repository+`$1`))
 	return string(anotherNB.ReplaceAll(body, []byte(`href="$1.html`)))
 }

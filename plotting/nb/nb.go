@@ -31,8 +31,11 @@ func Show(f plotting.Figure) error {
 	}
 	width, _ := f.Size()
 	gonbui.SendData(&protocol.DisplayData{
-		Data:     map[protocol.MIMEType]any{protocol.MIMEImagePNG: png},
-		Metadata: map[string]any{string(protocol.MIMEImagePNG): map[string]int{"width": cssWidth(width)}},
+		Data: map[protocol.MIMEType]any{protocol.MIMEImagePNG: png},
+		Metadata: map[string]any{
+			string(protocol.MIMEImagePNG): map[string]int{"width": cssWidth(width)},
+			"alt":                         f.Alt(), // the exported page has it
+		},
 	})
 	return received()
 }
