@@ -15,6 +15,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/saot-go/saot/internal/file"
 	"github.com/saot-go/saot/internal/licenses"
@@ -76,11 +77,14 @@ func download(ctx context.Context, version string) (dir string, err error) {
 	return dir, nil
 }
 
+// patience is how long an interrupted go command may wait for the compilers that it started.
+const patience = time.Second
+
 // ask returns what the go command prints in a folder, "" for the current one; of JSON, the field Dir. With -json it
 // prints its errors there too.
 func ask(ctx context.Context, dir string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, "go", args...)
-	command.Dir = dir
+	command.Dir, command.WaitDelay = dir, patience
 	output, err := command.Output()
 	var module struct{ Dir, Error string }
 	isJSON := json.Unmarshal(output, &module) == nil
@@ -120,7 +124,7 @@ func (t *toolchain) build(ctx context.Context, module string) ([]byte, error) {
 	defer lock.Release()
 	command := exec.CommandContext(ctx, "go", "build", "-o", built, "-trimpath", "-ldflags=-s -w", "-buildvcs=false",
 		path+"/playground/wasm/"+module)
-	command.Dir = t.dir
+	command.Dir, command.WaitDelay = t.dir, patience
 	command.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0")
 	if output, err := command.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("playground: build of the module %s for the browser: %w: %s", module,

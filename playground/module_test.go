@@ -9,6 +9,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,22 +46,35 @@ func TestRuntimeIsOfTheSourcesGo(t *testing.T) {
 	require.Equal(t, sources, tools.goroot)
 }
 
-// Stopped while the go command runs, the error says so, and not that there are no sources.
+// Stopped while the go command runs, the error says so, and not that there are no sources. It does not wait for what
+// the go command started.
 func TestToolchainStops(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the go command of this test is a shell script")
 	}
 	bin := t.TempDir()
-	script := "#!/bin/sh\nkill -INT $PPID; exec sleep 60\n"
+	child := filepath.Join(bin, "child")
+	script := "#!/bin/sh\nsleep 600 & echo $! >" + child + "; kill -INT $PPID; wait\n"
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o700))
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	for _, do := range []func(ctx context.Context) error{
 		func(ctx context.Context) error { _, err := ask(ctx, "", "env", "GOROOT"); return err },
 		func(ctx context.Context) error { _, err := newToolchain(ctx, ""); return err },
+		func(ctx context.Context) error {
+			_, err := (&toolchain{dir: bin, cache: t.TempDir()}).build(ctx, "solver")
+			return err
+		},
 	} {
 		ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt)
 		require.ErrorIs(t, do(ctx), context.Canceled)
 		stop()
+		text, err := os.ReadFile(child)
+		require.NoError(t, err)
+		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		require.NoError(t, err)
+		process, err := os.FindProcess(pid)
+		require.NoError(t, err)
+		require.NoError(t, process.Kill(), "the compiler had ended")
 	}
 }
 

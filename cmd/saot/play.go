@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -52,7 +51,7 @@ serves until it is interrupted.`,
 // listen listens at an address, or at a free port where the default is taken, which a line says.
 func listen(address string, chosen bool) (listener net.Listener, taken string, err error) {
 	listener, err = net.Listen("tcp", address)
-	if errors.Is(err, syscall.EADDRINUSE) && !chosen {
+	if errors.Is(err, addressInUse) && !chosen {
 		_, port, _ := net.SplitHostPort(address)
 		taken = fmt.Sprintf("port %s is taken: links in notebooks do not lead here\n", port)
 		listener, err = net.Listen("tcp", "127.0.0.1:0")
@@ -111,6 +110,7 @@ func browseTo(url string) {
 	case "windows":
 		command = exec.Command("rundll32", "url.dll,FileProtocolHandler", url)
 	}
+	detach(command)
 	if command.Start() == nil {
 		go func() { _ = command.Wait() }()
 	}

@@ -2,10 +2,12 @@
 package untrusted
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Plain replaces each control character by a space. Terminals take some control characters as commands.
@@ -16,6 +18,28 @@ func Plain(text string) string {
 		}
 		return r
 	}, text)
+}
+
+// Commands reports whether a text of several lines holds a control character other than line feeds and tabs.
+func Commands(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' })
+}
+
+// YAML returns a value as JSON that YAML reads as the same value: it escapes what JSON may hold raw and YAML may not.
+func YAML(value any) ([]byte, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	var out []byte
+	for _, r := range string(text) {
+		if r >= 0x7f && r < 0xa0 || r == 0xfffe || r == 0xffff {
+			out = fmt.Appendf(out, `\u%04x`, r)
+		} else {
+			out = utf8.AppendRune(out, r)
+		}
+	}
+	return out, nil
 }
 
 // CheckJSON returns an error if a string or a field's name in a JSON document holds a control character. It scans the

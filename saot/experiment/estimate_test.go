@@ -119,6 +119,19 @@ func TestEstimateOfSnapshots(t *testing.T) {
 	require.InDelta(t, (34-9)*one, float64(two.Bytes-few.Bytes), 10)
 }
 
+// The weights between two wide layers count, with their gradient, Adam's moments and the teacher's copy: a slip of the
+// keyboard must not end in a machine without memory.
+func TestEstimateOfWideLayers(t *testing.T) {
+	s, err := DefaultSettings("uai", "saot", method.Default)
+	require.NoError(t, err)
+	r := &Run{Settings: s}
+	for _, path := range []string{"encoder.hidden", "encoder.out"} {
+		require.NoError(t, r.Change(fields.Change{Path: path, Value: fields.Value{Text: "300000"}}))
+	}
+	of := &shape{columns: 10, tasks: []extent{{nodes: 10, train: 6, classes: 2}}}
+	require.Greater(t, of.estimate(r).Bytes, int64(5*4*300_000*300_000))
+}
+
 // An estimate without the data counts the tasks as a stream does.
 func TestPublishedShapeOfFirstTasks(t *testing.T) {
 	s, err := DefaultSettings("cora-full", "saot", method.Default)

@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
 	"strings"
 	"text/template"
 	"time"
+
+	"github.com/saot-go/saot/internal/untrusted"
 )
 
 // KubernetesSpecs is the folder of the specs in the containers.
@@ -85,7 +86,7 @@ func (o *KubernetesOptions) validate() error {
 // kubernetesTemplate writes text of others as JSON, which YAML reads as it is, whatever stands in it.
 var kubernetesTemplate = template.Must(template.New("").Funcs(template.FuncMap{
 	"json": func(v any) (string, error) {
-		text, err := json.Marshal(v)
+		text, err := untrusted.YAML(v)
 		return string(text), err
 	},
 	"text": func(b []byte) string { return string(b) },
@@ -145,7 +146,8 @@ spec:
 func podCommand(j Job) []string {
 	var command []string
 	for _, word := range j.Command {
-		command = append(command, strings.ReplaceAll(word, "$(", "$$(")) // which Kubernetes would take for a variable
+		// Kubernetes reads $$ as $, and $(NAME) as a variable.
+		command = append(command, strings.ReplaceAll(word, "$", "$$"))
 	}
 	numbers := strings.Trim(strings.ReplaceAll(fmt.Sprint(j.Numbers), " ", ","), "[]")
 	return append(command, "--only", numbers, "--index", "$(JOB_COMPLETION_INDEX)")

@@ -114,6 +114,13 @@ func TestManifestsThatDifferHaveNamesThatDiffer(t *testing.T) {
 	require.NotEqual(t, first, name(manifestJob(), image))
 }
 
+// Kubernetes reads $$ as $ and $(NAME) as a variable: the pod gets the words of the command as they are.
+func TestPodCommandKeepsDollars(t *testing.T) {
+	j := Job{Command: []string{"saot", "/a$$b", "/$(runs)", "/$$(x)$"}, Numbers: []int{0}}
+	require.Equal(t, []string{"saot", "/a$$$$b", "/$$(runs)", "/$$$$(x)$$", "--only", "0", "--index",
+		"$(JOB_COMPLETION_INDEX)"}, podCommand(j))
+}
+
 func TestManifestWants(t *testing.T) {
 	for _, c := range []struct {
 		change func(*KubernetesOptions)

@@ -168,7 +168,7 @@ func (s *shape) estimate(r *Run) Estimate {
 		(nodeBytes*float64(most.taken)+edgeBytes*float64(most.edges))*sum/defaultWidthSum+
 		probeBytes*float64(probed)*width+
 		4*float64(load.EncoderWidth)*float64(2*s.columns+3*most.taken)+float64(load.Bytes)+
-		s.columnBytes(load)+s.snapshotBytes(load)))
+		s.columnBytes(load)+layerBytes(load)+s.snapshotBytes(load)))
 	return est
 }
 
@@ -245,6 +245,13 @@ func (s *shape) columnBytes(l method.Load) float64 {
 		return 4 * 512 * float64(s.columns)
 	}
 	return 4 * 4 * float64(cmp.Or(l.Hidden, l.Out)) * float64(s.columns)
+}
+
+// layerBytes is the memory of the weights between two layers, with their gradient, Adam's two moments, and the copy of
+// a teacher.
+func layerBytes(l method.Load) float64 {
+	product, _ := widthsOf(l)
+	return 5 * 4 * product
 }
 
 // snapshotBytes is what the networks of past tasks take: those kept, and copies of those in a step.

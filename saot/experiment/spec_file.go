@@ -17,6 +17,7 @@ import (
 	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/internal/near"
+	"github.com/saot-go/saot/internal/untrusted"
 	"github.com/saot-go/saot/saot/method"
 )
 
@@ -82,6 +83,9 @@ func bounded(data []byte) error {
 			}
 		}
 		before = len(t.Value)
+		if untrusted.Commands(t.Value) {
+			return &faultAt{line, "a control character: terminals take some as commands"}
+		}
 		if brackets+dashes > maxDepth {
 			return &faultAt{line, fmt.Sprintf("lists and mappings lie more than %d deep in one another", maxDepth)}
 		}

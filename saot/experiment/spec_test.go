@@ -177,15 +177,21 @@ func TestSpecFaults(t *testing.T) {
 // A small file may not take the parser gigabytes.
 func TestSpecBounds(t *testing.T) {
 	for text, want := range map[string]string{
-		strings.Repeat("[", 100_000):           ":1: lists and mappings lie more than 32 deep",
-		"a:\n" + strings.Repeat("- ", 100_000): ":2: lists and mappings lie more than 32 deep",
-		strings.Repeat("{a: ", 100_000):        ":1: lists and mappings lie more than 32 deep",
-		strings.Repeat("#\n", 1<<19) + " ":     ": a spec is larger than 1048576 bytes",
-		strings.Repeat("k", 101) + ": [1, 1]":  ":1: a key is longer than 100 bytes",
+		strings.Repeat("[", 100_000):              ":1: lists and mappings lie more than 32 deep",
+		"a:\n" + strings.Repeat("- ", 100_000):    ":2: lists and mappings lie more than 32 deep",
+		strings.Repeat("{a: ", 100_000):           ":1: lists and mappings lie more than 32 deep",
+		strings.Repeat("#\n", 1<<19) + " ":        ": a spec is larger than 1048576 bytes",
+		strings.Repeat("k", 101) + ": [1, 1]":     ":1: a key is longer than 100 bytes",
+		`about: "\e]52;c;eA==\a"`:                 ":1: a control character",
+		"runs:\n- datasets: [\"./x\\e[31m.npz\"]": ":2: a control character",
+		"# \x1b[2J": ":1: a control character",
 	} {
 		_, err := ParseSpec("x.yaml", []byte(text))
 		require.ErrorContains(t, err, "experiment: x.yaml"+want)
 	}
+	_, err := ParseSpec("x.yaml", []byte("about: |\r\n  two\r\n  lines\r\nruns:\r\n"+
+		"- {datasets: [uai], methods: [saot], seeds: [0]}\r\n"))
+	require.NoError(t, err)
 }
 
 // A setting that is out of range stands under the line that sets it, and every fault of a spec is told once, by line.

@@ -35,10 +35,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/saot-go/saot/internal/file"
 	"github.com/saot-go/saot/internal/leaves"
+	"github.com/saot-go/saot/internal/untrusted"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/experiment/metrics"
 )
@@ -288,7 +287,7 @@ func writeFiles[T string | []byte](dir string, texts map[string]T) error {
 }
 
 func writeYAML(path string, value any) error {
-	data, err := yaml.Marshal(value)
+	data, err := untrusted.YAML(value) // a name such as 12:30:45 or << stays text
 	if err != nil {
 		return err
 	}
