@@ -45,6 +45,8 @@ type statusJSON struct {
 	Total int                      `json:"total"`
 	Count map[experiment.State]int `json:"count"`
 	Runs  []runStatusJSON          `json:"runs,omitempty"` // that are not done
+
+	Unreadable []string `json:"unreadable,omitempty"` // errors of runs whose settings cannot be read
 }
 
 type runStatusJSON struct {
@@ -70,6 +72,9 @@ func statusIn(path string) (*statusJSON, error) {
 
 func statusOf(s *experiment.Sweep) (*statusJSON, error) {
 	all := &statusJSON{Total: len(s.Runs), Count: map[experiment.State]int{}}
+	for _, err := range s.Unreadable {
+		all.Unreadable = append(all.Unreadable, oneLine(err))
+	}
 	for i := range s.Runs {
 		state, failure, err := stateOf(s, i)
 		if err != nil {
@@ -114,6 +119,9 @@ func (s *statusJSON) write(out io.Writer) error {
 			note = fmt.Sprintf("%d of %d tasks", r.Done, r.Tasks)
 		}
 		t.say("%s\t%s\t%s", r.State, r.Name, note)
+	}
+	for _, text := range s.Unreadable {
+		t.say("unreadable\t%s", text)
 	}
 	t.say("%s", summary(s.Count, s.Total))
 	return t.Flush()

@@ -124,6 +124,9 @@ func (r *run) audit(ctx context.Context, report *AuditReport) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	if errors.Is(err, errOtherFormat) {
+		return err
+	}
 	report.Notes = nil
 	if err == nil {
 		err = model.belongsTo(report.Result)

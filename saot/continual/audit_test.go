@@ -194,6 +194,11 @@ func TestAuditFindsTheWrongModel(t *testing.T) {
 		require.Contains(t, problem(bad), "is damaged")
 	}
 	require.Contains(t, problem(good[:len(good)/2]), "is damaged")
+	newer := slices.Clone(good)
+	newer[len(checkpointWord)] = '9'
+	require.NoError(t, os.WriteFile(path, newer, 0o600))
+	_, err = Audit(t.Context(), overlapping(), &toyLearner{width: 3}, opt)
+	require.ErrorContains(t, err, path+" has format 9, and this program reads 4", "no evidence against the result")
 	require.Contains(t, problem(nil), "is not a checkpoint")
 	require.Contains(t, problem(of(kept(t, e, 5, ProbeConverged))), "of a different run than the result")
 	require.Contains(t, problem(of(kept(t, e, 5, ProbeConverged))), "seed was 5 and is now 4")
@@ -210,9 +215,11 @@ func TestAuditFindsTheWrongModel(t *testing.T) {
 func TestAuditOfOtherThings(t *testing.T) {
 	opt := kept(t, enginetest.Go(t), 4, ProbeConverged)
 	for want, change := range map[string]func(*Options, *datasets.Stream){
-		"seed was 4 and is now 5":                       func(o *Options, _ *datasets.Stream) { o.Seed = 5 },
-		`configuration field "epochs" (5, now 6)`:       func(o *Options, _ *datasets.Stream) { o.Manifest = manifest(`{"epochs":6}`) },
-		"dataset checksum was toy-sum and is now other": func(_ *Options, s *datasets.Stream) { s.Checksum = "other" },
+		"seed was 4 and is now 5":   func(o *Options, _ *datasets.Stream) { o.Seed = 5 },
+		"epochs was 5 and is now 6": func(o *Options, _ *datasets.Stream) { o.Manifest = manifest(`{"epochs":6}`) },
+		"dataset checksum was toy-sum and is now other": func(_ *Options, s *datasets.Stream) {
+			s.Checksum = "other"
+		},
 		"result.json": func(o *Options, _ *datasets.Stream) { o.Dir = filepath.Join(o.Dir, "absent") },
 		"head":        func(o *Options, _ *datasets.Stream) { o.Probes = []Probe{ProbeHead} },
 	} {

@@ -88,8 +88,8 @@ type partial struct {
 // bound: a sparse file may claim any.
 const maxHeader = 256 << 20
 
-// checkpointMagic is the first line of a checkpoint.
-const checkpointMagic = "saot-checkpoint 4\n"
+// checkpointMagic is the first line of a checkpoint: a word, and the number of the format.
+const checkpointWord, checkpointMagic = "saot-checkpoint ", "saot-checkpoint 4\n"
 
 // ReadIdentity tells which run a folder's checkpoint belongs to, so that it can be set up again and resumed, and how
 // many of its tasks are done. It does not read the state of the learner, which may be damaged, and take a resumed run
@@ -182,7 +182,7 @@ func headerIn(f *os.File, path string) (*checkpoint, error) {
 	magic := string(start[:min(n, len(checkpointMagic))])
 	body := info.Size() - sha256.Size
 	if magic != checkpointMagic || body < fixed {
-		return nil, damaged{fmt.Errorf("%s is not a checkpoint of this version", path)}
+		return nil, notCheckpoint(path, magic)
 	}
 	length := binary.LittleEndian.Uint64(start[len(checkpointMagic):])
 	if length > uint64(min(maxHeader, body-fixed)) {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/saot-go/saot/internal/file"
 )
@@ -47,6 +48,18 @@ func (c *checkpoint) replace(dir string) error {
 		}
 		return os.Rename(path, earlier) // a file system without links; the earlier is read where there is no other
 	})
+}
+
+// errOtherFormat is the error for a checkpoint that another version of the program wrote. That is no damage.
+var errOtherFormat = errors.New("use the version of saot that wrote it")
+
+// notCheckpoint is the error for a file that begins otherwise than a checkpoint does.
+func notCheckpoint(path, magic string) error {
+	if format, ok := strings.CutPrefix(magic, checkpointWord); ok && magic != checkpointMagic && len(format) == 2 {
+		return fmt.Errorf("%s has format %s, and this program reads %s: %w", path, strings.TrimSpace(format),
+			strings.TrimSpace(checkpointMagic[len(checkpointWord):]), errOtherFormat)
+	}
+	return damaged{fmt.Errorf("%s is not a checkpoint", path)}
 }
 
 // readLast reads the last checkpoint of a run folder, or the earlier one where the last is damaged or missing; then

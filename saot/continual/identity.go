@@ -2,11 +2,14 @@ package continual
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/saot-go/saot/internal/leaves"
 	"github.com/saot-go/saot/internal/untrusted"
 )
 
@@ -68,34 +71,50 @@ func (id *Identity) difference(now *Identity) string {
 			return fmt.Sprintf("%s was %v and is now %v", f.name, f.was, f.now)
 		}
 	}
-	if field, differs := configDifference(id.Manifest.Config, now.Manifest.Config); differs {
-		return field + " differs"
-	}
-	return ""
+	return configDifference(CurrentNames(id.Manifest.Config), CurrentNames(now.Manifest.Config))
 }
 
-// configDifference names the first field, in alphabetical order, in which two JSON configurations differ.
-func configDifference(was, now json.RawMessage) (string, bool) {
+var renamed = strings.NewReplacer(`"centred":`, `"centered":`, `"distil_buffered":`, `"distill_buffered":`)
+
+// CurrentNames gives settings that runs and results have under earlier names the names of today, in a JSON document.
+func CurrentNames(settings []byte) []byte { return []byte(renamed.Replace(string(settings))) }
+
+// configDifference names the first three fields, in alphabetical order, in which two JSON configurations differ; ""
+// where they are the same.
+func configDifference(was, now json.RawMessage) string {
 	if canonical(was) == canonical(now) {
-		return "", false
+		return ""
 	}
-	var a, b map[string]json.RawMessage
-	if json.Unmarshal(was, &a) != nil || json.Unmarshal(now, &b) != nil {
-		return "the configuration", true
+	a, err1 := leaves.Of(was)
+	b, err2 := leaves.Of(now)
+	if err1 != nil || err2 != nil {
+		return "the configuration differs"
 	}
-	for _, key := range slices.Sorted(maps.Keys(union(a, b))) {
-		if x, y := canonical(a[key]), canonical(b[key]); x != y {
-			return fmt.Sprintf("configuration field %q (%s, now %s)", key, x, y), true
+	before, after := map[string]string{}, map[string]string{}
+	for _, l := range a {
+		before[l.Path] = l.Text
+	}
+	for _, l := range b {
+		after[l.Path] = l.Text
+	}
+	var all []string
+	for path := range before {
+		if _, ok := after[path]; !ok {
+			after[path] = "absent"
 		}
 	}
-	return "", false
-}
-
-func union(a, b map[string]json.RawMessage) map[string]json.RawMessage {
-	both := make(map[string]json.RawMessage, len(a)+len(b))
-	maps.Copy(both, a)
-	maps.Copy(both, b)
-	return both
+	for _, path := range slices.Sorted(maps.Keys(after)) {
+		if x := cmp.Or(before[path], "absent"); x != after[path] {
+			all = append(all, fmt.Sprintf("%s was %s and is now %s", path, x, after[path]))
+		}
+	}
+	if len(all) == 0 { // a number that was text, or an object without fields
+		return "the configuration differs"
+	}
+	if len(all) > 3 {
+		all = append(all[:3], fmt.Sprintf("and %d more", len(all)-3))
+	}
+	return strings.Join(all, ", ")
 }
 
 // canonical strips what two spellings of one JSON value differ in: space, the order of fields, escapes.

@@ -3,6 +3,7 @@ package continual
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -344,6 +345,10 @@ func TestVersionsOfBuild(t *testing.T) {
 	require.Equal(t, Versions{Go: built.Go, Module: "v1.3", GoMLX: "v0.9"}, used,
 		"the commit is of the module that uses this one")
 	require.Equal(t, Versions{Go: built.Go, Module: "unknown", GoMLX: "unknown"}, versionsOf(&debug.BuildInfo{}))
+
+	program, err := os.ReadFile(os.Args[0])
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprintf("%x", sha256.Sum256(program)), versions().Build, "no commit tells tests apart")
 }
 
 // A device or a pipe may have no end, and a file may be a hole of any size.

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -85,15 +83,6 @@ func (d DatasetInfo) describes(o DatasetInfo) bool {
 func (d DatasetInfo) Data() string { return cmp.Or(d.content(), d.Checksum) }
 
 func (d DatasetInfo) content() string { return cmp.Or(d.Content, datasets.KnownContent(d.Checksum)) }
-
-// Versions names the software of a run.
-type Versions struct {
-	Go     string `json:"go"`
-	Module string `json:"module"`           // version of this module
-	Commit string `json:"commit,omitempty"` // of this module, in full; empty where the build does not record it
-	Dirty  bool   `json:"dirty,omitempty"`  // files differed from the commit
-	GoMLX  string `json:"gomlx"`
-}
 
 // Score is the performance matrix of one setting under one probe.
 type Score struct {
@@ -236,11 +225,12 @@ func ReadResult(path string) (*Result, error) {
 
 func parseResult(data []byte) (*Result, error) {
 	var r Result
-	if err := json.Unmarshal(data, &r); err != nil {
-		return nil, fmt.Errorf("the content is not a result file: %w", err)
-	}
-	if r.Schema != ResultSchema {
+	err := json.Unmarshal(data, &r)
+	if r.Schema != ResultSchema && (err == nil || r.Schema != 0) { // another schema may have other types
 		return nil, fmt.Errorf("schema %d is not supported: this version reads schema %d", r.Schema, ResultSchema)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the content is not a result file: %w", err)
 	}
 	for _, s := range r.Scores {
 		if err := s.triangular(); err != nil {
@@ -270,43 +260,6 @@ func checkNames(dataset, method string) error {
 func datasetInfo(s *datasets.Stream) DatasetInfo {
 	return DatasetInfo{Name: s.Dataset, Checksum: s.Checksum, Content: s.Content, SplitHash: s.SplitHash,
 		Synthetic: s.Synthetic, Tasks: len(s.Tasks), Classes: s.NumClasses, Notes: s.Notes, Options: s.Options}
-}
-
-// versions names the software of this process. Tests stand in for other builds.
-var versions = func() Versions {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		info = &debug.BuildInfo{}
-	}
-	return versionsOf(info)
-}
-
-// versionsOf reads what the build recorded. The commit is that of the main module, which may be another one that uses
-// this one: then it is left out.
-func versionsOf(info *debug.BuildInfo) Versions {
-	const this = "github.com/saot-go/saot"
-	v := Versions{Go: runtime.Version(), Module: "unknown", GoMLX: "unknown"}
-	for _, module := range append([]*debug.Module{&info.Main}, info.Deps...) {
-		switch {
-		case module.Version == "":
-		case module.Path == this:
-			v.Module = module.Version
-		case module.Path == "github.com/gomlx/gomlx":
-			v.GoMLX = module.Version
-		}
-	}
-	if info.Main.Path != this {
-		return v
-	}
-	for _, setting := range info.Settings {
-		switch setting.Key {
-		case "vcs.revision":
-			v.Commit = setting.Value
-		case "vcs.modified":
-			v.Dirty = setting.Value == "true"
-		}
-	}
-	return v
 }
 
 // Matrix is the performance matrix of a run: M[i][j], j ≤ i, is the accuracy in percent on task j after task i was

@@ -185,10 +185,10 @@ func TestResumeNamesWhatDiffers(t *testing.T) {
 			_ *datasets.Stream) {
 			o.Manifest.Method = "saot"
 		},
-		`configuration field "epochs" (5, now 6)`: func(o *Options, _ *datasets.Stream) {
+		`epochs was 5 and is now 6: run`: func(o *Options, _ *datasets.Stream) {
 			o.Manifest.Config = []byte(`{"name":"a<b","epochs":6}`)
 		},
-		`configuration field "new" (absent, now 1)`: func(o *Options, _ *datasets.Stream) {
+		`new was absent and is now 1`: func(o *Options, _ *datasets.Stream) {
 			o.Manifest.Config = []byte(`{"name":"a<b","epochs":5,"new":1}`)
 		},
 		"dataset checksum was toy-sum and is now other": func(_ *Options,
@@ -261,9 +261,18 @@ func TestRunRefusesOptions(t *testing.T) {
 // A folder may hold anything: a configuration of null is different from one with fields.
 func TestDifferenceFromNoConfiguration(t *testing.T) {
 	for _, was := range []string{"null", "[]", "", `{}`} {
-		text, differs := configDifference(json.RawMessage(was), json.RawMessage(`{"epochs": 5}`))
-		require.True(t, differs, was)
-		require.NotEmpty(t, text)
+		require.NotEmpty(t, configDifference(json.RawMessage(was), json.RawMessage(`{"epochs": 5}`)), was)
+	}
+	for want, pair := range map[string][2]string{
+		"":                          {`{"settings": {"centred": true, "b": 1}}`, `{"settings": {"b": 1, "centered": true}}`},
+		"s.b.c was 1 and is now 2":  {`{"s": {"a": 0, "b": {"c": 1}}}`, `{"s": {"a": 0, "b": {"c": 2}}}`},
+		"the configuration differs": {`{"a": "5"}`, `{"a": 5}`},
+		"a was 0 and is now 1, b was 0 and is now absent, c was absent and is now 2, and 2 more": {
+			`{"a": 0, "b": 0, "d": 0, "e": 0}`, `{"a": 1, "c": 2, "d": 3, "e": 3}`},
+	} {
+		was, now := &Identity{}, &Identity{}
+		was.Manifest.Config, now.Manifest.Config = json.RawMessage(pair[0]), json.RawMessage(pair[1])
+		require.Equal(t, want, was.difference(now))
 	}
 }
 

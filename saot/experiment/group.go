@@ -152,6 +152,9 @@ func versionOf(r *continual.Result) string {
 		if v.Dirty {
 			name += " with changes"
 		}
+		if len(v.Build) >= 12 {
+			name += " build " + v.Build[:12]
+		}
 		names = append(names, name)
 	}
 	return strings.Join(names, ", then ")
@@ -191,7 +194,7 @@ func (g *Group) leaves(config json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	if own := currentNames(recorded["settings"]); len(own) > 0 && own[0] == '{' {
+	if own := continual.CurrentNames(recorded["settings"]); len(own) > 0 && own[0] == '{' {
 		err = errors.Join(err, flatten(g.Settings, "", own))
 	}
 	delete(recorded, "settings")
@@ -275,6 +278,9 @@ func Mixed(groups []*Group) (out []*Group, found []string) {
 			program := r.Versions.Module
 			if commit := r.Versions.Commit; len(commit) >= 12 && !strings.Contains(program, commit[:12]) {
 				program += " " + commit[:12]
+			}
+			if build := r.Versions.Build; len(build) >= 12 {
+				program += " build " + build[:12]
 			}
 			count[fmt.Sprintf("saot %s on %s %s", program, r.Engine.Name, r.Engine.Version)]++
 		}

@@ -332,6 +332,16 @@ func TestChangedBuild(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorContains(t, Comparable(groups), "with changes")
 
+	// So are two builds of which no commit is known.
+	one, other := resultOf("saot", 0, 80, -1), resultOf("random", 0, 70, -1)
+	one.Versions = continual.Versions{Module: "(devel)", Build: strings.Repeat("1", 64)}
+	other.Versions = continual.Versions{Module: "(devel)", Build: strings.Repeat("2", 64)}
+	groups, err = Collect([]string{save(t, one, other)})
+	require.NoError(t, err)
+	require.ErrorContains(t, Comparable(groups), "(devel) build 222222222222")
+	_, found := Mixed(groups)
+	require.Contains(t, found, "saot (devel) build 111111111111 on onnx  (1 runs)")
+
 	resumed := resultOf("random", 0, 70, -1)
 	resumed.Earlier = []continual.Versions{{Module: "v0.1.0"}}
 	groups, err = Collect([]string{save(t, resultOf("saot", 0, 80, -1), resumed)})

@@ -124,7 +124,8 @@ func ReadRun(dir string) (*Run, error) {
 	}
 	var r Run
 	if err := json.Unmarshal(data, &r); err != nil {
-		return nil, fmt.Errorf("%s: %w: start the run again in an empty folder", path, err)
+		return nil, fmt.Errorf("%s: %w: use the version of saot that wrote it, or start the run again in an empty "+
+			"folder", path, err)
 	}
 	if err := cmp.Or(untrusted.CheckJSON(data), r.Validate()); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -92,7 +92,7 @@ func (s *Settings) from(f *settingsFile, strict bool) error {
 	if f.Of == nil {
 		return nil
 	}
-	in := json.NewDecoder(bytes.NewReader(currentNames(f.Of)))
+	in := json.NewDecoder(bytes.NewReader(continual.CurrentNames(f.Of)))
 	if strict {
 		in.DisallowUnknownFields()
 	}
@@ -101,11 +101,6 @@ func (s *Settings) from(f *settingsFile, strict bool) error {
 	}
 	return nil
 }
-
-var renamed = strings.NewReplacer(`"centred":`, `"centered":`, `"distil_buffered":`, `"distill_buffered":`)
-
-// currentNames gives settings that results and runs have under earlier names the names of today.
-func currentNames(settings []byte) []byte { return []byte(renamed.Replace(string(settings))) }
 
 // begin sets the defaults of the method for the preset. A preset that changes nothing leaves no trace.
 func (s *Settings) begin(d *method.Definition) {

@@ -55,6 +55,8 @@ type Sweep struct {
 	Dir  string
 	Runs []Run
 
+	Unreadable []error // what OpenSweep found of runs whose settings cannot be read, as those of another version
+
 	all      []Run              // from which Select took Runs; nil before it
 	finished map[string]earlier // what FindSweep found, by probeless
 }
@@ -108,7 +110,8 @@ func (s *Sweep) make() error {
 	return nil
 }
 
-// OpenSweep finds the runs in a sweep's folder, also those of which it has only results, as unpacked ones are.
+// OpenSweep finds the runs in a sweep's folder, also those of which it has only results, as unpacked ones are. Runs
+// that cannot be read do not keep it from the others.
 func OpenSweep(dir string) (*Sweep, error) {
 	folders, err := foldersWith(dir, ConfigFile, continual.ResultFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -118,11 +121,13 @@ func OpenSweep(dir string) (*Sweep, error) {
 		return nil, fmt.Errorf("experiment: %s holds no runs: name the folder of a sweep", dir)
 	}
 	var runs []Run
+	var unreadable []error
 	known := map[string]bool{}
 	for _, folder := range folders {
 		r, err := runIn(folder)
 		if err != nil {
-			return nil, fmt.Errorf("experiment: sweep: %w", err)
+			unreadable = append(unreadable, fmt.Errorf("experiment: sweep: %w", err))
+			continue
 		}
 		if r == nil || !r.named(filepath.Base(folder)) {
 			continue
@@ -132,9 +137,14 @@ func OpenSweep(dir string) (*Sweep, error) {
 		}
 	}
 	if len(runs) == 0 {
-		return nil, fmt.Errorf("experiment: %s holds runs, but none of a sweep: name the folder of a sweep", dir)
+		return nil, errors.Join(append(unreadable,
+			fmt.Errorf("experiment: %s holds runs, but none of a sweep: name the folder of a sweep", dir))...)
 	}
-	return FindSweep(dir, runs)
+	s, err := FindSweep(dir, runs)
+	if err == nil {
+		s.Unreadable = unreadable
+	}
+	return s, err
 }
 
 // runIn reads the run in a folder by its settings, or by its result where that is all there is. It returns nil for a
@@ -165,8 +175,10 @@ func findFinished(dir string) (map[string]earlier, error) {
 		if err != nil || !finished(folder) {
 			continue // a table of it says what is wrong
 		}
+		var f settingsFile
 		var s Settings
-		if json.Unmarshal(r.Config, &s) == nil { // others were made by something else
+		// Others were made by something else, or by a version with a setting that this one would leave out.
+		if json.Unmarshal(r.Config, &f) == nil && s.from(&f, true) == nil {
 			e := found[probeless(&s)]
 			found[probeless(&s)] = earlier{folder, append(e.probes, s.Probes...)}
 		}

@@ -201,6 +201,47 @@ func TestFinishedUnderOtherNames(t *testing.T) {
 	require.DirExists(t, filepath.Join(dir, half.Name()))
 }
 
+// A finished run with a setting that this program does not know is another computation: it does not count.
+func TestFinishedByAnotherVersion(t *testing.T) {
+	s, err := DefaultSettings("uai", "gbt", method.Fast)
+	require.NoError(t, err)
+	config, err := json.Marshal(&s)
+	require.NoError(t, err)
+	for setting, want := range map[string]State{`"whole_graph":`: Done, `"zeta":3,"whole_graph":`: Waiting} {
+		dir := t.TempDir()
+		newer := strings.Replace(string(config), `"whole_graph":`, setting, 1)
+		require.NoError(t, os.Mkdir(filepath.Join(dir, "newer"), 0o755))
+		result := &continual.Result{Schema: continual.ResultSchema, Method: "gbt", Config: json.RawMessage(newer)}
+		require.NoError(t, result.WriteFile(filepath.Join(dir, "newer", continual.ResultFile)))
+		sweep, err := NewSweep(dir, []Run{{Settings: s}})
+		require.NoError(t, err)
+		state, err := sweep.State(0)
+		require.NoError(t, err)
+		require.Equal(t, want, state, setting)
+	}
+}
+
+// A run that cannot be read, such as one of a newer program, does not hide the others.
+func TestOpenSweepWithUnreadable(t *testing.T) {
+	dir := t.TempDir()
+	s, err := NewSweep(dir, seeds(t, 2))
+	require.NoError(t, err)
+	path := filepath.Join(s.Folder(0), ConfigFile)
+	config, err := os.ReadFile(path)
+	require.NoError(t, err)
+	newer := strings.Replace(string(config), `"epochs":`, `"zeta":3,"epochs":`, 1)
+	require.NotEqual(t, string(config), newer)
+	require.NoError(t, os.WriteFile(path, []byte(newer), 0o600))
+	s, err = OpenSweep(dir)
+	require.NoError(t, err)
+	require.Len(t, s.Runs, 1)
+	require.Len(t, s.Unreadable, 1)
+	require.ErrorContains(t, s.Unreadable[0], `unknown field "zeta": use the version of saot that wrote it`)
+	require.NoError(t, os.RemoveAll(s.Folder(0)))
+	_, err = OpenSweep(dir)
+	require.ErrorContains(t, err, `unknown field "zeta"`, "there is no other run")
+}
+
 // A failed run keeps its error and is left alone until it is to be tried again; the others are done.
 func TestFailure(t *testing.T) {
 	s, err := NewSweep(t.TempDir(), seeds(t, 3))
