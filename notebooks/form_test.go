@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/notebooks/course"
 )
 
 // opening are the first lines of code in each notebook.
@@ -21,14 +23,10 @@ const (
 	mostWidth = 960
 )
 
-// header is the table below the title: level, time, prerequisites.
-var header = regexp.MustCompile(`(?s)^# [^\n]+\n\n.+\n\n\| level \| time to read \| prerequisites \|\n\|---\|---\|---\|\n` +
-	`\| (introductory|intermediate|advanced) \| \d+ minutes \| [^|\n]+ \|`)
-
 // form returns what a notebook lacks of the form that package kit describes.
 func (n *notebook) form() (lacks []string) {
 	say := func(format string, args ...any) { lacks = append(lacks, fmt.Sprintf(format, args...)) }
-	if !header.MatchString(string(n.Cells[0].Source)) {
+	if _, ok := course.ReadFacts(string(n.Cells[0].Source)); !ok {
 		say("the first cell has no title, paragraph and table of level, time and prerequisites")
 	}
 	predict, explain, summary := 0, 0, 0

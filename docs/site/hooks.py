@@ -50,13 +50,14 @@ def moved(target, folder, config):
 def course():
     """Returns the table of notebooks of notebooks/README.md, whose links lead to the pages where they were built."""
     rows = [row for row in (ROOT / "notebooks/README.md").read_text().splitlines() if row.startswith("| [")]
-    table = ["| notebook | shows |", "|---|---|"]
+    table = ["| notebook | level | minutes | needs | shows |", "|---|---|---|---|---|"]
     for row in rows:
-        link, shows = (cell.strip() for cell in row.strip("|").split("|")[:2])
+        link, *others = (cell.strip() for cell in row.strip("|").split("|")[:5])
+        facts = " | ".join(others)
         name = re.search(r"\((\w+)\.ipynb\)", link)[1]
         title = re.search(r"\[([^]]*)\]", link)[1]
         if os.environ.get("SAOT_COURSE"):
-            table.append(f'| <a href="course/{name}.html">{title}</a> | {shows} |')
+            table.append(f'| <a href="course/{name}.html">{title}</a> | {facts} |')
         else:
-            table.append(f"| [{title}](../notebooks/{name}.ipynb) | {shows} |")
+            table.append(f"| [{title}](../notebooks/{name}.ipynb) | {facts} |")
     return "\n".join(table)

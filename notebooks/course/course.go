@@ -63,6 +63,7 @@ type Page struct {
 	Name    string // file name without its extension
 	Title   string // its first heading
 	Summary string // the first paragraph below it, without markup
+	Facts   *Facts // what its first cell says for planning; nil for nothing
 	picture []byte // small PNG of the main figure; nil if there is none
 
 	Body           template.HTML
@@ -78,9 +79,9 @@ type Page struct {
 // It returns an error if there are no notebooks, one cannot be read, Jupyter fails (with its output), or a formula
 // cannot be shown.
 func Build(ctx context.Context, o Options) ([]Page, error) {
-	paths, err := filepath.Glob(filepath.Join(o.Notebooks, "*.ipynb"))
-	if err != nil || len(paths) == 0 {
-		return nil, errors.Join(err, fmt.Errorf("course: no notebooks in %s", o.Notebooks))
+	paths, err := all(o.Notebooks)
+	if err != nil {
+		return nil, err
 	}
 	work, err := os.MkdirTemp("", "saot-course-")
 	if err != nil {
@@ -114,6 +115,15 @@ func Build(ctx context.Context, o Options) ([]Page, error) {
 		}
 	}
 	return pages, write(o, pages)
+}
+
+// all returns the paths of the notebooks in a folder.
+func all(folder string) ([]string, error) {
+	paths, err := filepath.Glob(filepath.Join(folder, "*.ipynb"))
+	if err != nil || len(paths) == 0 {
+		return nil, errors.Join(err, fmt.Errorf("course: no notebooks in %s", folder))
+	}
+	return paths, nil
 }
 
 // convert runs nbconvert on all notebooks. The pages are fragments, without head and style.
@@ -173,17 +183,21 @@ func tidy(body []byte, folder string) string {
 
 // notebook is the part of the .ipynb format, version 4, that the index needs.
 type notebook struct {
-	Cells []struct {
-		Kind     string `json:"cell_type"`
-		Source   Text   `json:"source"`
-		Metadata struct {
-			Tags []string `json:"tags"`
-		} `json:"metadata"`
-		Outputs []struct {
-			Data map[string]json.RawMessage `json:"data"`
-		} `json:"outputs"`
-	} `json:"cells"`
+	Cells []cell `json:"cells"`
 }
+
+type cell struct {
+	Kind     string `json:"cell_type"`
+	Source   Text   `json:"source"`
+	Metadata struct {
+		Tags []string `json:"tags"`
+	} `json:"metadata"`
+	Outputs []struct {
+		Data map[string]json.RawMessage `json:"data"`
+	} `json:"outputs"`
+}
+
+func (c *cell) has(tag string) bool { return slices.Contains(c.Metadata.Tags, tag) }
 
 // Text is a string of the .ipynb format, which may split it into lines.
 type Text string
@@ -221,6 +235,9 @@ func readPage(path string) (Page, error) {
 	for _, c := range n.Cells {
 		if c.Kind == "markdown" {
 			p.Title, p.Summary = introduction(p.Name, string(c.Source))
+			if facts, ok := ReadFacts(string(c.Source)); ok {
+				p.Facts = &facts
+			}
 			break
 		}
 	}
@@ -253,10 +270,15 @@ func introduction(name, source string) (title, summary string) {
 		}
 		if paragraph != "" {
 			paragraph = strings.TrimRight(paragraph, ",:") // before a formula or a list
-			return title, markup.ReplaceAllString(greek.Replace(strings.ReplaceAll(paragraph, "\n", " ")), "")
+			return title, plain(paragraph)
 		}
 	}
 	return title, ""
+}
+
+// plain returns a paragraph on one line, without markup.
+func plain(paragraph string) string {
+	return markup.ReplaceAllString(greek.Replace(strings.ReplaceAll(paragraph, "\n", " ")), "")
 }
 
 // mainFigure returns the tagged picture, or the one with the most pixels; nil for none.
@@ -276,7 +298,7 @@ func (n *notebook) mainFigure() (image.Image, error) {
 			if err != nil {
 				return nil, fmt.Errorf("picture: %w", err)
 			}
-			if slices.Contains(c.Metadata.Tags, "main-figure") {
+			if c.has("main-figure") {
 				return figure, nil
 			}
 			if main == nil || area(figure) > area(main) {

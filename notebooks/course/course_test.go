@@ -19,7 +19,7 @@ import (
 	"github.com/saot-go/saot/playground"
 )
 
-var update = flag.Bool("update", false, "write the pictures of the notebooks' table again")
+var update = flag.Bool("update", false, "write the notebooks' table and its pictures again")
 
 // The pictures of the notebooks' table are those that the notebooks show.
 func TestPicturesAreThoseOfTheNotebooks(t *testing.T) {

@@ -35,11 +35,11 @@ func TestEachNotebookHasAState(t *testing.T) {
 }
 
 // cells are the cells of a notebook with what they display, by the notebook's name.
-func cells(t *testing.T) map[string][]cell {
+func cells(t *testing.T) map[string][]displayed {
 	t.Helper()
 	paths, err := filepath.Glob("../*.ipynb")
 	require.NoError(t, err)
-	all := map[string][]cell{}
+	all := map[string][]displayed{}
 	for _, p := range paths {
 		data, err := os.ReadFile(p)
 		require.NoError(t, err)
@@ -53,7 +53,7 @@ func cells(t *testing.T) map[string][]cell {
 		}
 		require.NoError(t, json.Unmarshal(data, &n))
 		for _, c := range n.Cells {
-			shown := cell{id: c.ID}
+			shown := displayed{id: c.ID}
 			for _, o := range c.Outputs {
 				var page Text
 				if raw, ok := o.Data["text/html"]; ok {
@@ -68,10 +68,10 @@ func cells(t *testing.T) map[string][]cell {
 	return all
 }
 
-type cell struct{ id, html string }
+type displayed struct{ id, html string }
 
 // slides says whether a cell has a slider or a recording.
-func (c cell) slides() bool {
+func (c displayed) slides() bool {
 	return strings.Contains(c.html, `type="range"`) || strings.Contains(c.html, "<saot-recording")
 }
 

@@ -11,7 +11,8 @@
 //
 //   - Its file is NN_name.ipynb; links and pictures use that name.
 //
-//   - The first cell is its title, one paragraph, and a table with level, reading time and prerequisites.
+//   - The first cell is its title, one paragraph, and a table with level, reading time and prerequisites. The index
+//     shows the table, and the first sentence of a paragraph that starts with "After it you can".
 //
 //   - The first code cell is the three lines below, the same in all.
 //
