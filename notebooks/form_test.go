@@ -71,9 +71,6 @@ func (n *notebook) tagged(tag string) (count int) {
 	return count
 }
 
-// solution is the Go of a folded solution.
-var solution = regexp.MustCompile("(?s)<details>\\s*<summary>Solution.*?```go\n(.*?)```")
-
 // solved returns the cells with the solutions put in: after each solution, its Go as a cell, and the exercise's check
 // once more. Added are the indices of those checks; the cell before each is the solution.
 func solved(cells []cell) (all []cell, added []int) {
@@ -83,11 +80,11 @@ func solved(cells []cell) (all []cell, added []int) {
 		if c.has("check") {
 			check = &c
 		}
-		found := solution.FindStringSubmatch(string(c.Source))
-		if c.Kind != "markdown" || found == nil || check == nil {
+		solution := course.Solution(string(c.Source))
+		if c.Kind != "markdown" || solution == "" || check == nil {
 			continue
 		}
-		put := cell{Kind: "code", Source: text(found[1]), ID: fmt.Sprint(c.ID, "-solution")}
+		put := cell{Kind: "code", Source: text(solution), ID: fmt.Sprint(c.ID, "-solution")}
 		again := cell{Kind: "code", Source: check.Source, ID: check.ID + "-again"}
 		all = append(all, put, again)
 		added = append(added, len(all)-1)

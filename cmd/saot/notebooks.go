@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -10,7 +11,7 @@ import (
 )
 
 func newNotebooksCommand() *cobra.Command {
-	return group("notebooks", "the course of notebooks", "", newNotebooksBuildCommand())
+	return group("notebooks", "the course of notebooks", "", newNotebooksBuildCommand(), newNotebooksStudentCommand())
 }
 
 func newNotebooksBuildCommand() *cobra.Command {
@@ -39,5 +40,37 @@ jupyter nbconvert, whose Python needs latex2mathml too: pip install nbconvert la
 	cmd.Flags().StringVar(&o.Playground, "playground", "",
 		"folder of the playground, as the pages see it, such as ../playground: figures open live in them")
 	cmd.Flags().StringVar(&o.Jupyter, "jupyter", "", "jupyter command; default: $SAOT_JUPYTER, or the one on PATH")
+	return cmd
+}
+
+func newNotebooksStudentCommand() *cobra.Command {
+	var from, out string
+	cmd := &cobra.Command{
+		Use:   "student",
+		Short: "copy the notebooks without the solutions of their exercises",
+		Long: `Write copies of the notebooks to hand out: without the solutions of exercises, and without outputs of the
+cells with an exercise or its check. All else stays, with the outputs of other cells. A file there with other content,
+such as a student's work or an older copy, is never replaced: the command says its name and writes nothing.
+
+A copy looks for the repository in the folder above its own. So it runs in a folder of any name that lies directly in a
+checkout, as notebooks does. Students put their copies into such a folder of their own checkout.`,
+		Example: `  saot notebooks student
+  saot notebooks student -o homework`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			copies, err := course.Student(from, out)
+			if err != nil {
+				return err
+			}
+			say := func(format string, args ...any) { _, _ = fmt.Fprintf(cmd.OutOrStdout(), format, args...) }
+			say("%d notebooks: %s\n", len(copies), out)
+			if _, err := os.Stat(filepath.Join(out, "..", "notebooks", "kit")); err != nil {
+				say("to run them, move them to a folder directly in a checkout of the repository\n")
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&from, "notebooks", "notebooks", "folder of the notebooks")
+	cmd.Flags().StringVarP(&out, "out", "o", "student", "folder of the copies")
 	return cmd
 }

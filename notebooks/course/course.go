@@ -1,4 +1,5 @@
-// Package course builds the HTML edition of the notebooks: pages without network access, foreign scripts or a kernel.
+// Package course makes two editions of the notebooks: pages without network access, foreign scripts or a kernel, and
+// copies without solutions.
 package course
 
 import (
@@ -181,7 +182,7 @@ func tidy(body []byte, folder string) string {
 	return string(anotherNB.ReplaceAll(body, []byte(`href="$1.html`)))
 }
 
-// notebook is the part of the .ipynb format, version 4, that the index needs.
+// notebook is the part of the .ipynb format, version 4, that the two editions need.
 type notebook struct {
 	Cells []cell `json:"cells"`
 }

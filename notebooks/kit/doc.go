@@ -23,7 +23,7 @@
 //
 //   - Two exercises at least: a cell with the tag "exercise", whose function panics with kit.TODO; a cell with the tag
 //     "check", which calls Grade; and a Markdown cell with the solution in <details>, as one block of Go that replaces
-//     the exercise's cell. The tests put the solution in and run the check again.
+//     the exercise's cell. The tests put the solution in and run the check again; copies for students lack it.
 //
 //   - The section "Summary" is a numbered list of five lines.
 //
