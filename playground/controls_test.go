@@ -93,7 +93,7 @@ func TestShare(t *testing.T) {
 	b := open(t)
 	for page, set := range map[string][][2]string{
 		"transport": {{"cost", "euclidean"}, {"t", "0.25"}},
-		"gromov":    {{"preset", "ring"}, {"sigma", "0.75"}}, // a preset sets σ
+		"gromov":    {{"preset", "ring"}, {"sigma", "0.5"}}, // a preset sets σ
 		"continual": {{"seed", "3"}, {"alpha", "0.4"}},
 	} {
 		b.at(t, page+".html")

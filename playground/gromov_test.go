@@ -2,6 +2,7 @@ package playground
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
@@ -78,6 +79,26 @@ func TestGromovPage(t *testing.T) {
 		b.Press("nce" + "n" + "e" + kb.ArrowUp)
 		b.settled()
 		b.goldenGraphs(t)
+	})
+	t.Run("keys that an address lacks are the preset's", func(t *testing.T) {
+		for preset, keys := range map[string]string{"relabel": "edges 0.5 20 gradient",
+			"features": "edges 0.5 20 gradient", "ring": "edges 0 20 gradient", "path": "edges 0 20 gradient",
+			"local": "edges 0 60 proximal", "shape": "distances 0 20 gradient"} {
+			b.at(t, "gromov.html#preset="+preset)
+			const shown = `(s => [s.structure, s.sigma, s.outer, s.loop].join(' '))(page.settings)`
+			require.Equal(t, keys, b.Text(shown), preset)
+			short := strings.TrimPrefix("preset="+preset, "preset=relabel")
+			require.Equal(t, short, b.Text(`page.address()`))
+			b.set("preset", "features")
+			b.set("preset", preset)
+			require.Equal(t, keys, b.Text(shown), "%s from the menu", preset)
+			require.Equal(t, short, b.Text(`page.address()`))
+		}
+		b.Do(`location.hash = '#preset=path&outer=5', true`) // another address of the open page
+		b.Until(`page.settings.outer === 5`)
+		require.Zero(t, b.Number(`page.settings.sigma`))
+		b.set("sigma", "0.5") // the default where no preset sets it
+		require.Equal(t, "preset=path&sigma=0.5&outer=5", b.Text(`page.address()`))
 	})
 	t.Run("the address has a matching", func(t *testing.T) {
 		for truth, right := range map[string]float64{"6145032": 1, "6145023": 5. / 7} {

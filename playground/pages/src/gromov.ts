@@ -120,9 +120,13 @@ class GromovPage extends Page<Settings> {
 
   /** Shows an example with its settings. */
   preset(name: string) {
-    const { outer, sigma, structure, loop, factor, eps } = defaults;
-    Object.assign(this.settings, { outer, sigma, structure, loop, factor, eps, a: "", b: "", truth: "", at: "", preset: name }, presets[name].settings);
+    Object.assign(this.settings, this.defaultsOf({ ...defaults, preset: name }), { preset: name });
     this.restore();
+  }
+
+  /** An example sets some of the keys. */
+  protected override defaultsOf(s: Settings): Settings {
+    return { ...defaults, ...presets[s.preset]?.settings };
   }
 
   private edited(shape: boolean) {

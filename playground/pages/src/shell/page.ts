@@ -46,7 +46,7 @@ export abstract class Page<S extends Values> {
   private moved = false;
 
   constructor(protected readonly defaults: S) {
-    this.settings = read(defaults);
+    this.settings = this.addressed();
     this.place = start(this.status, () => this.address());
   }
 
@@ -54,7 +54,7 @@ export abstract class Page<S extends Values> {
   protected begin() {
     onTheme(() => this.show());
     addEventListener("hashchange", () => {
-      Object.assign(this.settings, read(this.defaults));
+      Object.assign(this.settings, this.addressed());
       this.restore();
     });
     this.show();
@@ -86,9 +86,19 @@ export abstract class Page<S extends Values> {
     requestAnimationFrame((next) => this.frame(next));
   }
 
+  /** The settings of the address. */
+  private addressed(): S {
+    return read(this.defaultsOf(read(this.defaults)));
+  }
+
+  /** What keys have that an address with these settings lacks. */
+  protected defaultsOf(_: S): S {
+    return this.defaults;
+  }
+
   /** The fragment of the address that shows the page's state. */
   address(): string {
-    return fragment(this.settings, this.defaults);
+    return fragment(this.settings, this.defaultsOf(this.settings));
   }
 
   /** The controls show the settings. */
