@@ -49,9 +49,11 @@ func TestSwatchesShow(t *testing.T) {
 		require.Equal(t, b.Text(`fills.join()`), b.Text(`drawn.slice(-6).map(c => 'rgb(' +
 			[1, 3, 5].map(k => parseInt(c.slice(k, k + 2), 16)).join(', ') + ')').join()`), scheme)
 	}
-	css, err := os.ReadFile("style.css")
-	require.NoError(t, err)
-	require.NotContains(t, string(css), "light-dark(", "browsers that lack it would show no colors")
+	for _, name := range []string{"style.css", "continual.css"} {
+		css, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.NotContains(t, string(css), "light-dark(", "browsers that lack it would show no colors")
+	}
 }
 
 // Single letters act where a reader works with the solver, and nowhere else: dictated words are letters, too.

@@ -403,8 +403,8 @@ func TestPagesFitTheirFrames(t *testing.T) {
 func TestTransportPageIsSmall(t *testing.T) {
 	s := served(t)
 	sum := 0
-	for _, path := range []string{"transport.html", "assets/style.css", "assets/transport.js", "assets/wasm_exec.js",
-		"assets/solver.wasm.gz"} {
+	for _, path := range []string{"transport.html", "assets/theme.js", "assets/style.css", "assets/transport.js",
+		"assets/wasm_exec.js", "assets/solver.wasm.gz"} {
 		info, err := os.Stat(s.dir + "/" + path)
 		require.NoError(t, err)
 		sum += int(info.Size())

@@ -1,4 +1,4 @@
-// Bundles the viewer (viewer/viewer.js) and the pages (pages/NAME.js), or writes the bundles into the folder that is the
+// Bundles the viewer (viewer/viewer.js), the choice of a theme (viewer/theme.js) and the pages (pages/NAME.js), or writes the bundles into the folder that is the
 // first argument. Each bundle begins with the licenses of what is in it. The same sources and package-lock.json make the
 // same bytes.
 
@@ -46,7 +46,8 @@ async function bundle(entry, what, out) {
 }
 
 const [folder] = process.argv.slice(2);
-await bundle("viewer/src/viewer.ts", "SAOT's viewer of recorded runs", folder ? `${folder}/viewer.js` : `${here}/viewer/viewer.js`);
+await bundle("viewer/src/viewer.ts", "SAOT's viewer of recorded runs", `${folder ?? `${here}/viewer`}/viewer.js`);
+await bundle("viewer/src/first.ts", "SAOT's choice of a theme", `${folder ?? `${here}/viewer`}/theme.js`);
 // A page, or a worker of a page, is a file of pages/src; what they share stands in folders below it.
 for (const file of readdirSync(`${here}/pages/src`).filter((f) => f.endsWith(".ts")).sort()) {
   const name = basename(file, ".ts");

@@ -69,7 +69,7 @@ func TestInventory(t *testing.T) {
 func TestNavigation(t *testing.T) {
 	b := open(t)
 	at := func(page string) {
-		b.Until(`document.body.dataset.page === '` + page + `' && document.readyState === 'complete'`)
+		b.Until(`document.body?.dataset.page === '` + page + `' && document.readyState === 'complete'`)
 	}
 	for i, p := range Pages()[1:] {
 		b.Go(b.site)

@@ -19,7 +19,7 @@ import (
 // Address is where saot play listens, unless told otherwise. Notebooks link to it.
 const Address = "127.0.0.1:7373"
 
-//go:embed page.html style.css
+//go:embed page.html style.css continual.css viewer/theme.js
 var shell embed.FS
 
 //go:embed pages/*.js
@@ -75,11 +75,12 @@ func writePages(out string) error {
 			return fmt.Errorf("playground: page %s: %w", p.Name, err)
 		}
 	}
-	style, err := shell.ReadFile("style.css")
-	if err != nil {
-		return fmt.Errorf("playground: %w", err)
+	assets := map[string][]byte{}
+	for _, name := range []string{"style.css", "continual.css", "viewer/theme.js"} {
+		if assets[filepath.Base(name)], err = shell.ReadFile(name); err != nil {
+			return fmt.Errorf("playground: %w", err)
+		}
 	}
-	assets := map[string][]byte{"style.css": style}
 	scripts, err := bundles.ReadDir("pages")
 	if err != nil {
 		return fmt.Errorf("playground: %w", err)

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
@@ -31,10 +33,10 @@ type browser struct {
 
 // open opens a page.
 func open(t *testing.T, runs ...Run) *browser {
-	page, err := Page("a page", runs...)
+	html, err := Page("a page", runs...)
 	require.NoError(t, err)
 	b := &browser{Tab: browsertest.Open(t)}
-	b.page = b.Show(page)
+	b.page = b.Show(html)
 	b.ready()
 	return b
 }
@@ -121,6 +123,41 @@ func TestWidthsAndSchemes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The address of a page may name its theme, which the page has before its body is there.
+func TestThemeOfTheAddress(t *testing.T) {
+	b := open(t, one(t))
+	_, err := chromedp.Call(b.Context, page.AddScriptToEvaluateOnNewDocument,
+		page.AddScriptToEvaluateOnNewDocumentParams{Source: `new MutationObserver((_, o) => {
+			if (!document.body) return;
+			window.first = document.documentElement.dataset.theme;
+			o.disconnect();
+		}).observe(document, {childList: true, subtree: true})`})
+	require.NoError(t, err)
+	looks := func(back, scheme string) {
+		b.T.Helper()
+		b.Until(`document.documentElement.dataset.theme === '` + scheme + `' &&
+			getComputedStyle(viewer).backgroundColor === '` + back + `' && viewer.style.colorScheme === '` + scheme + `'`)
+	}
+	const white, black = "rgb(255, 255, 255)", "rgb(22, 24, 28)"
+	b.Scheme("light")
+	b.Do(`window.before = true, location.hash = '#theme=dark', location.reload(), true`)
+	b.Until(`window.before === undefined && document.readyState === 'complete'`)
+	b.ready()
+	require.Equal(t, "dark", b.Text(`first`))
+	require.Equal(t, black, b.Text(`getComputedStyle(document.body).backgroundColor`))
+	looks(black, "dark")
+	b.Do(`location.hash = '#theme=light', true`)
+	b.Scheme("dark")
+	looks(white, "light")
+	b.Do(`location.hash = '', true`)
+	looks(black, "dark")
+	b.Scheme("light")
+	looks(white, "light")
+	b.Do(`viewer.remove(), location.hash = '#theme=dark', true`)
+	b.Until(`document.documentElement.dataset.theme === 'dark'`)
+	require.Equal(t, "light", b.Text(`viewer.style.colorScheme`), "who has left the page listens no more")
 }
 
 // The names of curves are in the color of other texts, which is easy to read, next to a sample of the curve.

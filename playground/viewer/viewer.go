@@ -16,6 +16,9 @@ import (
 //go:embed viewer.js
 var script string
 
+//go:embed theme.js
+var theme string
+
 //go:embed page.html
 var pageHTML string
 
@@ -68,7 +71,8 @@ func Page(title string, runs ...Run) ([]byte, error) {
 		return nil, fmt.Errorf("viewer: %w", err)
 	}
 	var out bytes.Buffer
-	err = t.Execute(&out, map[string]any{"Title": title, "Element": element, "Script": Script()})
+	err = t.Execute(&out, map[string]any{"Title": title, "Theme": template.JS(theme), "Element": element,
+		"Script": Script()})
 	if err != nil {
 		return nil, fmt.Errorf("viewer: %w", err)
 	}

@@ -4,6 +4,7 @@
 import { element } from "../../viewer/src/dom";
 import { download } from "../../viewer/src/export";
 import type { PackedRun } from "../../viewer/src/recording";
+import { onTheme } from "../../viewer/src/theme";
 import { RecordingElement } from "../../viewer/src/viewer";
 import { Chart } from "./continual/chart";
 import { archive, chosenFiles, droppedFiles, recordingsOf } from "./continual/drop";
@@ -12,7 +13,7 @@ import { LiveRun, State } from "./continual/run";
 import { MethodTable } from "./continual/table";
 import { Control, button, choice, slider } from "./shell/controls";
 import { fetchFile, fetchModule } from "./shell/module";
-import { Status, onTheme, start } from "./shell/shell";
+import { Status, start } from "./shell/shell";
 import { write } from "./shell/state";
 
 const recordings: [string, string][] = [["", "the runs on this page"], ["uai", "SAOT on UAI, nine tasks (recorded)"],

@@ -1,8 +1,8 @@
 // The first page: small pictures of the others.
 
-import { Theme, outline, sequential } from "../../viewer/src/theme";
+import { type Theme, onTheme, outline, sequential } from "../../viewer/src/theme";
 import { presets } from "./gromov/presets";
-import { Picture, onTheme, start } from "./shell/shell";
+import { Picture, start } from "./shell/shell";
 import { clouds } from "./transport/presets";
 
 type Draw = (pen: CanvasRenderingContext2D, width: number, height: number, theme: Theme) => void;

@@ -1,4 +1,4 @@
-// Colors, as values: pictures carry them with themselves when they are exported.
+// Colors, as values: pictures carry them with themselves when they are exported. The address chooses between light and dark.
 
 export interface Theme {
   dark: boolean;
@@ -35,6 +35,24 @@ export const dark: Theme = {
   mark: "#ff6b8f",
   classes: ["#2c80dc", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b3a800", "#8c6bb1"],
 };
+
+const preference = matchMedia("(prefers-color-scheme: dark)");
+
+/** The colors that the key theme of the address names, or else the system's. */
+export function theme(): Theme {
+  return isDark() ? dark : light;
+}
+
+export function isDark(): boolean {
+  const asked = new URLSearchParams(location.hash.slice(1)).get("theme");
+  return asked === "dark" || (asked !== "light" && preference.matches);
+}
+
+/** Acts when that may have changed, until the signal aborts. */
+export function onTheme(act: () => void, signal?: AbortSignal) {
+  preference.addEventListener("change", act, { signal });
+  addEventListener("hashchange", act, { signal });
+}
 
 type Stops = [number, number, number][];
 

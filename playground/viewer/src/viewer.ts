@@ -12,7 +12,7 @@ import { PlanPanel, kinds, mapOf } from "./plan";
 import { Moment, PackedRun, Run, alike, growRun, unpackRun } from "./recording";
 import { Schematic, partsOf, schematicStyle } from "./schematic";
 import { style } from "./style";
-import { Theme, dark, light } from "./theme";
+import { Theme, light, onTheme, theme } from "./theme";
 
 interface Column {
   packed: PackedRun;
@@ -59,12 +59,11 @@ export class RecordingElement extends HTMLElement {
   private theme: Theme = light;
   private timer = 0;
   private waiting = false;
-  private readonly preference = matchMedia("(prefers-color-scheme: dark)");
   private fitted = 0; // the width that panels fit
   private readonly sizes = new ResizeObserver(() => {
     if (this.clientWidth !== this.fitted) this.fit();
   });
-  private readonly rethemed = () => this.applyTheme();
+  private leaves = new AbortController();
 
   private readonly slider = element("input", { type: "range", min: "0", step: "1", value: "0", "aria-label": "frame" });
   private readonly play = element("button", { type: "button", "aria-label": "play", title: "play or pause (space)" }, sign("play"));
@@ -85,7 +84,8 @@ export class RecordingElement extends HTMLElement {
 
   connectedCallback() {
     if (!this.shadowRoot) this.build();
-    this.preference.addEventListener("change", this.rethemed);
+    this.leaves = new AbortController();
+    onTheme(() => this.applyTheme(), this.leaves.signal);
     this.sizes.observe(this);
     if (this.columns.length) this.applyTheme();
     else if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", this.read);
@@ -110,7 +110,7 @@ export class RecordingElement extends HTMLElement {
 
   disconnectedCallback() {
     this.stop();
-    this.preference.removeEventListener("change", this.rethemed);
+    this.leaves.abort();
     this.sizes.disconnect();
   }
 
@@ -399,7 +399,8 @@ export class RecordingElement extends HTMLElement {
   }
 
   private applyTheme() {
-    this.theme = this.preference.matches ? dark : light;
+    this.theme = theme();
+    this.style.colorScheme = this.theme.dark ? "dark" : "light";
     for (const name of ["back", "panel", "text", "faint", "line", "mark"] as const)
       this.style.setProperty(`--${name}`, this.theme[name]);
     this.draw();

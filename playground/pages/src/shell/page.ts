@@ -1,7 +1,8 @@
 // A page that solves: it loads the solver, and once a frame lets its problem work and its pictures follow.
 
+import { onTheme } from "../../../viewer/src/theme";
 import type { Control } from "./controls";
-import { Status, onTheme, start } from "./shell";
+import { Status, start } from "./shell";
 import { Solver } from "./solver";
 import { Values, fragment, read, write } from "./state";
 

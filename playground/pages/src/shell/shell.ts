@@ -1,19 +1,8 @@
-// What all pages share: the buttons of the header, the theme, the line of status, and pictures on canvas.
+// What all pages share: the header, the line of status, and pictures on canvas.
 
 import { element } from "../../../viewer/src/dom";
-import { Theme, dark, light } from "../../../viewer/src/theme";
-import { has } from "./state";
-
-const preference = matchMedia("(prefers-color-scheme: dark)");
-
-/** Colors by the system's scheme. */
-export function theme(): Theme {
-  return preference.matches ? dark : light;
-}
-
-export function onTheme(act: () => void) {
-  preference.addEventListener("change", act);
-}
+import { type Theme, onTheme, theme } from "../../../viewer/src/theme";
+import { fragment, has } from "./state";
 
 /** Says on the page that its script failed: else a browser that lacks something shows a page that does nothing. */
 function tellFailure(error: unknown) {
@@ -55,27 +44,36 @@ export class Status {
 }
 
 /**
- * Fills the header, obeys "embed" in the address, and returns the place for the page's content. With a status and a
- * fragment of the address, the header has a button that copies a link.
+ * Fills the header, obeys "embed" in the address, and returns the place for the page's content. With a status and an
+ * address, the header has a button that copies a link.
  */
-export function start(status?: Status, fragment?: () => string): HTMLElement {
+export function start(status?: Status, address?: () => string): HTMLElement {
   const skip = document.querySelector<HTMLAnchorElement>(".skip");
   skip?.addEventListener("click", (e) => {
     e.preventDefault(); // the fragment is the page's state
     document.getElementById("main")!.focus();
   });
   if (has("embed")) document.body.classList.add("embed");
-  if (status && fragment) {
+  keepTheme();
+  onTheme(keepTheme);
+  if (status && address) {
     const share = element("button", { type: "button", id: "share", title: "copy a link that shows what you see" }, "Copy link");
-    share.addEventListener("click", () => copy(status, fragment()));
+    share.addEventListener("click", () => copy(status, address()));
     document.getElementById("tools")!.append(share);
   }
   return place();
 }
 
-async function copy(status: Status, fragment: string) {
+/** Links to other pages have the theme of the address, too. */
+function keepTheme() {
+  const theme = fragment({}, {});
+  for (const link of document.querySelectorAll(".top a, a.card"))
+    link.setAttribute("href", link.getAttribute("href")!.split("#")[0] + (theme && `#${theme}`));
+}
+
+async function copy(status: Status, address: string) {
   try {
-    await navigator.clipboard.writeText(location.href.split("#")[0] + (fragment && `#${fragment}`));
+    await navigator.clipboard.writeText(location.href.split("#")[0] + (address && `#${address}`));
     status.say("The link is copied.");
   } catch {
     status.say("The browser does not let the page copy: take the link from the address bar.");

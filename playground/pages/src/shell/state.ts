@@ -37,9 +37,11 @@ export function has(key: string): boolean {
   return new URLSearchParams(location.hash.slice(1)).has(key);
 }
 
-/** The fragment of values: those that differ from their defaults. */
+/** The fragment of values: those that differ from their defaults, and the theme of the address. */
 export function fragment<T extends Values>(values: T, defaults: T): string {
   const address = new URLSearchParams();
+  const theme = new URLSearchParams(location.hash.slice(1)).get("theme");
+  if (theme) address.set("theme", theme);
   for (const [key, value] of Object.entries(values)) {
     if (value === defaults[key]) continue;
     address.set(key, typeof value === "boolean" ? (value ? "1" : "0") : String(value));

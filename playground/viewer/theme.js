@@ -1,0 +1,2 @@
+/*! SAOT's choice of a theme, Apache-2.0. */
+"use strict";(()=>{var n=matchMedia("(prefers-color-scheme: dark)");function a(){let e=new URLSearchParams(location.hash.slice(1)).get("theme");return e==="dark"||e!=="light"&&n.matches}function r(e,t){n.addEventListener("change",e,{signal:t}),addEventListener("hashchange",e,{signal:t})}function c(){let e=a()?"dark":"light";document.documentElement.dataset.theme=e,document.querySelector("meta[name=color-scheme]").content=e}c();r(c);})();
