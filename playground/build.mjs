@@ -28,12 +28,13 @@ function licenses(what, inputs) {
   return `/*! ${what}, Apache-2.0. It holds\n\n${used.map((u) => u.line).join("\n")}\n\n${terms.join("\n\n")}\n*/\n`;
 }
 
-async function bundle(entry, what, out) {
+async function bundle(entry, what, out, format = "iife") {
   const result = await build({
     entryPoints: [entry],
     bundle: true,
     minify: true,
-    format: "iife",
+    format,
+    external: ["./save.js"],
     target: "es2022",
     charset: "utf8",
     loader: { ".svg": "text" },
@@ -48,6 +49,7 @@ async function bundle(entry, what, out) {
 const [folder] = process.argv.slice(2);
 await bundle("viewer/src/viewer.ts", "SAOT's viewer of recorded runs", `${folder ?? `${here}/viewer`}/viewer.js`);
 await bundle("viewer/src/first.ts", "SAOT's choice of a theme", `${folder ?? `${here}/viewer`}/theme.js`);
+await bundle("pages/src/shell/save.ts", "SAOT's playground, save", `${folder ?? `${here}/pages`}/save.js`, "esm");
 // A page, or a worker of a page, is a file of pages/src; what they share stands in folders below it.
 for (const file of readdirSync(`${here}/pages/src`).filter((f) => f.endsWith(".ts")).sort()) {
   const name = basename(file, ".ts");

@@ -18,14 +18,16 @@ var inventory = map[string]map[string]string{
 	"transport": {
 		"TestTransportPage": "mode preset cost solver eps rho t bary move y remove restart step play converge clouds " +
 			"axes plan trace",
-		"TestSolverKeys": "x",
-		"TestShare":      "share",
+		"TestSolverKeys":    "x",
+		"TestShare":         "share",
+		"TestSavedPictures": "save",
 	},
 	"gromov": {
 		"TestGromovPage": "preset structure loop sigma eps factor outer move edge color add remove restart step play " +
 			"converge graphs",
-		"TestSolverKeys": "plan",
-		"TestShare":      "share",
+		"TestSolverKeys":    "plan",
+		"TestShare":         "share",
+		"TestSavedPictures": "save",
 	},
 	"continual": {
 		"TestTrainingControls": "tasks nodes homophily imbalance words alpha beta eps points buffer epochs seed " +

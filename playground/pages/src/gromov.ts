@@ -190,14 +190,15 @@ class GromovPage extends Page<Settings> {
     this.scene.plan = this.plan?.plan ?? null;
   }
 
+  protected pictures() { return [this.graphs, this.map]; }
+
   protected show() {
     const { a, b, truth } = this.scene;
     const p = this.plan;
     const [n, m] = [a.colors.length, b.colors.length];
     const color = (g: Drawn) => (k: number, t: Theme) => t.classes[[0, 1, 3, 4][g.colors[k]]];
     this.map.shown = { n, m, plan: p && p.plan.length === n * m ? p.plan : null, f: p?.f, g: p?.g, rowColor: color(a), columnColor: color(b) };
-    this.graphs.paint();
-    this.map.paint();
+    for (const p of this.pictures()) p.paint();
     this.status.point(this.map.words());
     const right = p && truth ? truth.reduce((sum, j, i) => sum + p.plan[i * m + j], 0) : NaN;
     const set = (key: string, text: string | undefined) => this.figures.set(key, p && text ? text : "–");

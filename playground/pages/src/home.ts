@@ -2,10 +2,10 @@
 
 import { type Theme, onTheme, outline, sequential } from "../../viewer/src/theme";
 import { presets } from "./gromov/presets";
-import { Picture, start } from "./shell/shell";
+import { Outline, Picture, type Pen, start } from "./shell/shell";
 import { clouds } from "./transport/presets";
 
-type Draw = (pen: CanvasRenderingContext2D, width: number, height: number, theme: Theme) => void;
+type Draw = (pen: Pen, width: number, height: number, theme: Theme) => void;
 
 const cards: Record<string, Draw> = {
   transport(pen, width, height, theme) {
@@ -22,7 +22,7 @@ const cards: Record<string, Draw> = {
     pen.globalAlpha = 1;
     for (const [p, c] of [[x, 0], [y, 1]] as const) {
       pen.fillStyle = theme.classes[c];
-      for (let i = 0; i < p.length / 2; i++) pen.fill(new Path2D(outline(c, ...at(p, i), 5)));
+      for (let i = 0; i < p.length / 2; i++) pen.fill(new Outline(outline(c, ...at(p, i), 5)));
     }
   },
   gromov(pen, width, height, theme) {
@@ -47,7 +47,7 @@ const cards: Record<string, Draw> = {
     for (const [g, right] of [[a, false], [b, true]] as const)
       g.colors.forEach((c, i) => {
         pen.fillStyle = theme.classes[[0, 1, 3, 4][c]];
-        pen.fill(new Path2D(outline(c, ...at(g.points, i, right), 7)));
+        pen.fill(new Outline(outline(c, ...at(g.points, i, right), 7)));
       });
   },
   continual(pen, width, height) {

@@ -221,12 +221,14 @@ class TransportPage extends Page<Settings> {
     this.figures.set("divergence", text);
   }
 
+  protected pictures() { return [this.problem.painted ? this.axes : this.clouds, this.map]; }
+
   protected show() {
-    const { plan, n, m, painted, fault } = this.problem;
+    const { plan, n, m, fault } = this.problem;
     this.map.shown = { n, m, plan: plan && plan.plan.length === n * m ? plan.plan : null, f: plan?.f, g: plan?.g,
       rowColor: (_: number, t: Theme) => t.classes[0], columnColor: (_: number, t: Theme) => t.classes[1] };
     this.trace.values = this.problem.trace;
-    for (const p of [painted ? this.axes : this.clouds, this.map, this.trace]) p.paint();
+    for (const p of [...this.pictures(), this.trace]) p.paint();
     if (fault) this.status.say(fault, true);
     else if (this.solver) this.status.clearFault();
     const share = ((this.map.mass ?? 0) * 100) / (plan?.rows[this.map.pointed.row] || 1);

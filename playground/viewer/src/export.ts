@@ -21,12 +21,14 @@ export function compose(stage: HTMLElement, caption: string, theme: Theme): SVGS
     copy.setAttribute("y", String(head + box.top - from.top));
     parts.push(copy);
   }
-  const [width, height] = [Math.ceil(from.width), Math.ceil(head + from.height + gap)];
+  return sheet(Math.ceil(from.width), Math.ceil(head + from.height + gap), theme,
+    make("text", { x: gap, y: 20, fill: theme.faint, "font-size": 13 }, caption), ...parts);
+}
+
+/** A picture with a background. */
+export function sheet(width: number, height: number, theme: Theme, ...parts: SVGElement[]): SVGSVGElement {
   return make("svg", { xmlns: "http://www.w3.org/2000/svg", viewBox: `0 0 ${width} ${height}`, width, height,
-    "font-family": "system-ui, sans-serif" },
-    make("rect", { width, height, fill: theme.back }),
-    make("text", { x: gap, y: 20, fill: theme.faint, "font-size": 13 }, caption),
-    ...parts);
+    "font-family": "system-ui, sans-serif" }, make("rect", { width, height, fill: theme.back }), ...parts);
 }
 
 export function text(svg: SVGSVGElement): string {

@@ -1,7 +1,7 @@
 // AP after each task, a line a method; those of controls are dashed.
 
 import { type Theme, outline } from "../../../viewer/src/theme";
-import { Picture } from "../shell/shell";
+import { Outline, Picture } from "../shell/shell";
 
 export interface Line {
   label: string;
@@ -58,7 +58,7 @@ export class Chart extends Picture {
       l.values.forEach((v, k) => pen.lineTo(x(k), y(v)));
       pen.stroke();
       pen.setLineDash([]);
-      l.values.forEach((v, k) => pen.fill(new Path2D(outline(l.color, x(k), y(v), 4))));
+      l.values.forEach((v, k) => pen.fill(new Outline(outline(l.color, x(k), y(v), 4))));
     }
   }
 }

@@ -3,7 +3,7 @@
 import { keyOf } from "../../../viewer/src/dom";
 import type { Theme } from "../../../viewer/src/theme";
 import { outline } from "../../../viewer/src/theme";
-import { Picture } from "../shell/shell";
+import { Outline, Picture } from "../shell/shell";
 import { snap } from "../shell/state";
 import { drawFlows } from "../transport/flows";
 import type { Pointed } from "../transport/map";
@@ -344,7 +344,7 @@ export class GraphsPicture extends Picture {
     const marked = side === "a" ? this.pointed.row : this.pointed.column;
     g.colors.forEach((c, k) => {
       const [x, y] = [this.px(side, g.points[2 * k]), this.py(g.points[2 * k + 1])];
-      const shape = new Path2D(outline(c, x, y, 11));
+      const shape = new Outline(outline(c, x, y, 11));
       pen.fillStyle = theme.classes[[0, 1, 3, 4][c]];
       pen.fill(shape);
       const first = this.first?.side === side && this.first.node === k;

@@ -1,8 +1,8 @@
 // A page that solves: it loads the solver, and once a frame lets its problem work and its pictures follow.
 
 import { onTheme } from "../../../viewer/src/theme";
-import type { Control } from "./controls";
-import { Status, start } from "./shell";
+import { type Control, button } from "./controls";
+import { type Picture, Status, start } from "./shell";
 import { Solver } from "./solver";
 import { Values, fragment, read, write } from "./state";
 
@@ -53,6 +53,8 @@ export abstract class Page<S extends Values> {
 
   /** Begins: subclasses have built their content. */
   protected begin() {
+    document.getElementById("tools")!.append(button("save", "Save picture (SVG)", "one file with the picture and the plan",
+      () => void this.save()));
     onTheme(() => this.show());
     addEventListener("hashchange", () => {
       Object.assign(this.settings, this.addressed());
@@ -112,8 +114,19 @@ export abstract class Page<S extends Values> {
     write(this.address());
   }
 
+  private async save() {
+    try {
+      const { savePictures } = await import("./save.js"); // of the folder assets
+      this.status.say(savePictures(document.body.dataset.page!, this.address(), this.pictures()));
+    } catch (error) {
+      this.status.say(`The picture cannot be saved. ${(error as Error).message}`, true);
+    }
+  }
+
   /** Works for a part of a frame. Says whether there is something new to show. */
   protected abstract work(solver: Solver, at: number): boolean;
+  /** What is saved as a picture. */
+  protected abstract pictures(): Picture[];
   /** Shows everything. */
   protected abstract show(): void;
   /** Takes settings that came from the address. */

@@ -80,18 +80,37 @@ async function copy(status: Status, address: string) {
   }
 }
 
+/** An outline as a path of SVG. */
+export class Outline extends Path2D {
+  constructor(readonly d: string) { super(d); }
+}
+
+/** What pictures use of a canvas. */
+export type Pen = Pick<CanvasRenderingContext2D, "lineWidth" | "lineCap" | "globalAlpha" | "font" | "textAlign" |
+  "imageSmoothingEnabled" | "beginPath" | "closePath" | "moveTo" | "lineTo" | "bezierCurveTo" | "arc" | "rect" | "fillRect" |
+  "strokeRect" | "fillText" | "measureText" | "setLineDash"> & {
+    fillStyle: unknown;
+    strokeStyle: unknown;
+    fill(): void;
+    fill(of: Outline): void;
+    stroke(): void;
+    stroke(of: Outline): void;
+    drawImage(image: HTMLCanvasElement, x: number, y: number, width: number, height: number): void;
+  };
+
 /** A picture that is drawn when it changes, at most once a frame, with the screen's pixels. */
 export abstract class Picture {
   readonly canvas: HTMLCanvasElement;
-  protected readonly pen: CanvasRenderingContext2D;
+  protected pen: Pen;
   protected width = 0;
   protected height = 0;
+  private readonly screen: CanvasRenderingContext2D;
 
   constructor(label: string, name: string, canvas = element("canvas")) {
     this.canvas = canvas;
     if (label) canvas.setAttribute("aria-label", label);
     canvas.dataset.picture = name;
-    this.pen = this.canvas.getContext("2d")!;
+    this.pen = this.screen = this.canvas.getContext("2d")!;
     new ResizeObserver(() => this.fit()).observe(this.canvas);
     this.followScreen();
   }
@@ -112,15 +131,22 @@ export abstract class Picture {
     this.height = height;
     this.canvas.width = Math.round(width * scale);
     this.canvas.height = Math.round(height * scale);
-    this.pen.setTransform(this.canvas.width / width, 0, 0, this.canvas.height / height, 0, 0);
+    this.screen.setTransform(this.canvas.width / width, 0, 0, this.canvas.height / height, 0, 0);
     this.paint();
   }
 
   /** Draws now. */
   paint() {
     if (!this.width) return;
-    this.pen.clearRect(0, 0, this.width, this.height);
+    this.screen.clearRect(0, 0, this.width, this.height);
     this.draw(theme());
+  }
+
+  /** Draws with another pen. */
+  drawWith(pen: Pen) {
+    this.pen = pen;
+    this.draw(theme());
+    this.pen = this.screen;
   }
 
   /** The place of a pointer, in pixels of the picture. */

@@ -1,5 +1,7 @@
 // Flows of a plan as lines, in a few strengths, so that a picture takes a few strokes.
 
+import type { Pen } from "../shell/shell";
+
 const strengths = 8;
 const faintest = 0.004; // of the largest entry: what is weaker does not show
 
@@ -7,7 +9,7 @@ let kept = new Uint8Array(0);
 
 /** Draws the entries of a plan [n, m] as lines: line(i, j) adds one to the path. only restricts them to a row or a column. */
 export function drawFlows(
-  pen: CanvasRenderingContext2D, plan: Float64Array, m: number, color: string,
+  pen: Pen, plan: Float64Array, m: number, color: string,
   line: (i: number, j: number) => void, only: { row: number; column: number } = { row: -1, column: -1 },
 ) {
   let most = 0;
