@@ -47,7 +47,7 @@ var pages = []Page{
 	{Name: "gromov", Title: "Graphs", Modules: []string{"solver"},
 		Summary: "Match two graphs whose nodes cannot be compared, by their edges and colors."},
 	{Name: "continual", Title: "Continual",
-		Summary: "Train SAOT and its rivals on a stream of graphs, and watch what they keep and what they forget."},
+		Summary: "Train SAOT and other methods on a stream of graphs, and compare them after each task."},
 }
 
 // Pages returns the pages in the order of the navigation.

@@ -22,9 +22,10 @@ type Live struct {
 // states are the states of the playground by the notebooks' names without their numbers. playground/README.md lists the
 // keys of an address.
 var states = map[string]struct{ address, text string }{
-	"quickstart": {"continual.html#recording=pair", "Train SAOT next to a learner that forgets, in this tab."},
-	"sinkhorn":   {"transport.html#eps=0.005&sweeps=3", "Step through the sweeps, and move ε."},
-	"line":       {"transport.html#mode=axes&eps=0.002&t=0.5", "Paint the two histograms, and move t."},
+	"quickstart": {"continual.html#recording=pair",
+		"Watch two recorded runs on four generated tasks: SAOT, and the same without memory and teacher."},
+	"sinkhorn": {"transport.html#eps=0.005&sweeps=3", "Step through the sweeps, and move ε."},
+	"line":     {"transport.html#mode=axes&eps=0.002&t=0.5", "Paint the two histograms, and move t."},
 	"costs": {"transport.html#preset=outlier&eps=0.003&rho=0.1",
 		"Drag the outliers; change the cost, and how much a missed marginal costs."},
 	"gromov": {"gromov.html#preset=local&outer=60&sigma=0&loop=proximal",
@@ -37,7 +38,7 @@ var states = map[string]struct{ address, text string }{
 	"encoders": {"continual.html#recording=&methods=saot.saot-l.random.hellinger&show=saot.saot-l",
 		"Train SAOT with a graph encoder and with a linear one, next to two that are never trained."},
 	"forgetting": {"continual.html#recording=&methods=naive.random&show=naive.random",
-		"Watch a learner forget, next to one that never learned."},
+		"Train a learner without memory, next to one that is never trained."},
 	"saot": {"continual.html#recording=&methods=saot&show=saot",
 		"Switch the terms of the loss on and off: α, β, and the memory."},
 	"controls": {"continual.html#recording=&methods=saot.random.hellinger&show=saot",
