@@ -123,7 +123,10 @@ func ReadRun(dir string) (*Run, error) {
 		return nil, err
 	}
 	var r Run
-	if err := json.Unmarshal(data, &r); err != nil {
+	switch err := json.Unmarshal(data, &r); {
+	case errors.Is(err, method.ErrUnknown): // of this program: the run may be sound
+		return nil, fmt.Errorf("%s: %w", path, err)
+	case err != nil:
 		return nil, fmt.Errorf("%s: %w: use the version of saot that wrote it, or start the run again in an empty "+
 			"folder", path, err)
 	}

@@ -2,9 +2,11 @@ package experiment
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -103,6 +105,12 @@ func TestRunFilesAreStrict(t *testing.T) {
 	for _, bad := range []string{`{"method": "saot", "color": 1}`, `{"method": "saot", "settings": {"epoch": 3}}`,
 		`{"method": "soat"}`, `{"method": "gbt", "settings": {"alpha": 1}}`} {
 		require.Error(t, json.Unmarshal([]byte(bad), new(Run)), bad)
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, ConfigFile), []byte(bad), 0o600))
+		_, err := ReadRun(dir)
+		require.Error(t, err, bad)
+		again := strings.Contains(err.Error(), "start the run again in an empty folder")
+		require.Equal(t, !errors.Is(err, method.ErrUnknown), again, "a run of another program's method is sound")
 	}
 }
 

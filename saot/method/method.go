@@ -287,15 +287,21 @@ func Names() (names []string) {
 // ErrUnknown marks a name that no method has.
 var ErrUnknown = errors.New("unknown method")
 
-// Lookup returns the method of a name. Its error is ErrUnknown and lists the names.
+// Lookup returns the method of a name. Its error is ErrUnknown and lists the names, or the import that a program
+// without methods lacks.
 func Lookup(name string) (*Definition, error) {
 	for _, d := range All() {
 		if d.Name == name {
 			return &d, nil
 		}
 	}
-	return nil, fmt.Errorf("%w %q%s: choose one of %s", ErrUnknown, name, near.Hint(name, Names()),
-		strings.Join(Names(), ", "))
+	names := Names()
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%w %q: the program has no methods: import _ %q", ErrUnknown, name,
+			"github.com/saot-go/saot/saot/method/all")
+	}
+	return nil, fmt.Errorf("%w %q%s: choose one of %s", ErrUnknown, name, near.Hint(name, names),
+		strings.Join(names, ", "))
 }
 
 // groups tell which methods a group holds.
