@@ -209,7 +209,8 @@ func (l *Learner) Kept(task int, g *graph.Graph) []int32 {
 	return l.buffer.Nodes(g, l.replayed(task))
 }
 
-// Embed returns the embeddings of g [nodes, out] from the encoder as it is now, in inference mode.
+// Embed returns the embeddings of g [nodes, out] from the encoder as it is now, in inference mode. The features of g
+// must be scaled as those that the encoder was trained on.
 func (l *Learner) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
 	return train.Embedded(ctx, l.encoder, g)
 }

@@ -31,7 +31,8 @@ type Learner interface {
 	Learn(ctx context.Context, task int, g *graph.Graph, observe func(Step)) (*TaskReport, error)
 	// Embed returns one row per node of g, from the frozen encoder in inference mode, in memory that no other call
 	// uses: Run keeps the matrices of all tasks. With Options.Record, Run also calls it from within observe, while
-	// Learn runs: it must change nothing.
+	// Learn runs: it must change nothing. The features of g must be scaled as those of Learn's graphs, which Embed
+	// cannot check: on others it returns other numbers.
 	Embed(ctx context.Context, g *graph.Graph) (*Embedding, error)
 }
 
