@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,14 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/saot-go/saot/saot/continual"
-	"github.com/saot-go/saot/saot/engine"
-	"github.com/saot-go/saot/saot/experiment"
 )
 
 // auditOptions is what the flags of "saot audit" hold.
 type auditOptions struct {
 	printed
-	data, split, engine string
+	keptOptions
 }
 
 func newAuditCommand() *cobra.Command {
@@ -46,11 +43,8 @@ It is 1 if one is not, or cannot be audited.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, paths []string) error { return o.run(cmd.Context(), cmd.OutOrStdout(), paths) },
 	}
-	f := cmd.Flags()
-	f.SortFlags = false
-	f.StringVar(&o.data, "data", "", "folder of the datasets' files; default: the run's, or $SAOT_DATA if they moved")
-	f.StringVar(&o.split, "split", "", "file that the split is read from; default: the run's")
-	f.StringVar(&o.engine, "engine", "", "engine to compute on, as saot engines names it; default: the run's")
+	cmd.Flags().SortFlags = false
+	o.addFlags(cmd.Flags())
 	return o.flag(cmd)
 }
 
@@ -127,7 +121,7 @@ func (o *auditOptions) auditRun(ctx context.Context, dir string, tell auditTelle
 	if ctx.Err() != nil {
 		return fmt.Errorf("interrupted in the audit of %s: %w", dir, ctx.Err())
 	}
-	if errors.Is(err, engine.ErrUnknown) && o.engine != "" {
+	if o.mistyped(err) {
 		return usageError{err}
 	}
 	return tell(dir, report, err)
@@ -138,38 +132,19 @@ func (o *auditOptions) audit(ctx context.Context, dir string) (*continual.AuditR
 	if _, err := os.Stat(filepath.Join(dir, continual.ModelFile)); errors.Is(err, fs.ErrNotExist) {
 		return continual.AuditResult(dir)
 	}
-	r, err := experiment.ReadRun(dir)
+	r, _, err := o.read(dir)
 	if err != nil {
 		return nil, err
 	}
-	result, err := continual.ReadResult(filepath.Join(dir, continual.ResultFile))
+	stream, err := locate(&o.keptOptions, openStream)(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	r.Data, r.Split = cmp.Or(o.data, r.Data), cmp.Or(o.split, r.Split)
-	r.Engine = cmp.Or(r.Engine, result.Engine.Name) // a run may have taken the fastest, which is not named
-	if o.engine != "" {
-		r.Engine = o.engine
-	} else if err := refusePlugin(dir, r.Engine); err != nil {
-		return nil, err
-	}
-	open := openStream
-	if o.data == "" {
-		open = openRecorded
-	}
-	stream, err := open(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	e, err := engine.Open(r.Engine) // an audit takes no step that could be split
+	e, l, err := newKept(r, stream)
 	if err != nil {
 		return nil, err
 	}
 	defer e.Close()
-	l, err := r.NewLearner(e, stream)
-	if err != nil {
-		return nil, err
-	}
 	opt, err := r.Options()
 	if err != nil {
 		return nil, err

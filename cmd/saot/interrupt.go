@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/parallel"
 	"github.com/saot-go/saot/saot/experiment"
 )
@@ -37,23 +38,34 @@ func unlessInterrupted(ctx context.Context, then string) error {
 	return interrupted{ctx.Err(), "interrupted: " + then}
 }
 
-// openRecorded opens the stream of a run in a folder. If the data are not where they were when the run began, it takes
-// those in the folder of today's default: the checksum tells whether they are the same.
-func openRecorded(ctx context.Context, r *experiment.Run) (*stream, error) {
-	s, err := openStream(ctx, r)
-	if !errors.Is(err, fs.ErrNotExist) || r.Data == "" {
-		return s, err
+// opener opens data of a run.
+type opener[T any] func(ctx context.Context, r *experiment.Run) (*T, error)
+
+// asRecorded is open for a run in a folder. If the data are not where they were when the run began, it takes those in
+// the folder of today's default: the checksum tells whether they are the same.
+func asRecorded[T any](open opener[T]) opener[T] {
+	return func(ctx context.Context, r *experiment.Run) (*T, error) {
+		data, err := open(ctx, r)
+		if !errors.Is(err, fs.ErrNotExist) || r.Data == "" {
+			return data, err
+		}
+		here := *r
+		here.Data = ""
+		if data, failed := open(ctx, &here); failed == nil {
+			*r = here
+			return data, nil
+		}
+		return nil, err
 	}
-	here := *r
-	here.Data = ""
-	if s, failed := openStream(ctx, &here); failed == nil {
-		*r = here
-		return s, nil
-	}
-	return nil, err
 }
 
 func openStream(ctx context.Context, r *experiment.Run) (*stream, error) {
-	s, err := interruptible(ctx, "the data were loaded: nothing was begun", r.OpenStream)
+	s, err := interruptible(ctx, loading, r.OpenStream)
 	return s, inFlags(err)
 }
+
+func openDataset(ctx context.Context, r *experiment.Run) (*datasets.Dataset, error) {
+	return interruptible(ctx, loading, r.OpenDataset)
+}
+
+const loading = "the data were loaded: nothing was begun"

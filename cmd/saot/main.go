@@ -90,7 +90,7 @@ measures what the encoder remembers.`)
 			newAuditCommand()}},
 		{resultGroup, "Read results:", []*cobra.Command{newShowCommand(), newTableCommand(), newOverviewCommand(),
 			newFiguresCommand(),
-			newReportCommand(), newTuneCommand(), newPackCommand(), newUnpackCommand(),
+			newReportCommand(), newTuneCommand(), newEmbedCommand(), newPackCommand(), newUnpackCommand(),
 			newExportCommand()}},
 		{knownGroup, "What there is:", []*cobra.Command{newMethodsCommand(), newDataCommand(), newEnginesCommand()}},
 		{learnGroup, "See and learn:", []*cobra.Command{newDemoCommand(), newPlayCommand(), newSiteCommand(),

@@ -25,7 +25,7 @@ import (
 // withoutTables are the commands that print the paths of what they wrote, a spec, or help, and no table.
 var withoutTables = []string{"saot demo", "saot tune", "saot figures", "saot report", "saot pack", "saot unpack",
 	"saot engines install xla", "saot engines install cuda", "saot notebooks build", "saot notebooks student",
-	"saot export", "saot help", "saot play", "saot site build"}
+	"saot export", "saot help", "saot play", "saot site build", "saot embed"}
 
 // Every command that prints a table has --json.
 func TestCommandsHaveJSON(t *testing.T) {

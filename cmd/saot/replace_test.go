@@ -36,6 +36,8 @@ func TestOutputsReplaceTheirOwnKindOnly(t *testing.T) {
 			"--export " + edges + ": the file there is not a split file", false},
 		{[]string{"data", "split", "--export", result}, "is not a split file", false},
 		{[]string{"data", "split", "--export", in("split.json")}, "", true},
+		{[]string{"embed", in("run"), "-o", edges},
+			"--output " + edges + ": the file there is not a file of embeddings", false},
 		{append(launch, spec), "--output " + spec + ": the file there is not a manifest", false},
 		{append(launch, in("job.yaml")), "", true},
 		{[]string{"pack", in("other"), "-o", in("packed/x.jsonl.gz")},

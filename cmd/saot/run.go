@@ -78,7 +78,7 @@ func (o *runOptions) command() *cobra.Command {
 	f.StringVar(&o.out, "out", "", "run folder; default: a fresh one under runs")
 	f.StringVar(&o.resume, "resume", "", "continue the interrupted run in this folder, with its own settings")
 	f.BoolVar(&o.keep, "keep-model", false,
-		"keep the learner in the run folder, as the file model, for saot audit; a resumed run keeps it too")
+		"keep the learner in the run folder, as the file model, for saot audit and embed; a resumed run keeps it too")
 	f.IntVar(&o.record, "record", 0,
 		"steps from frame to frame of a recording, for saot show --html; 0 records nothing; a resumed run continues "+
 			"its own; above whole_graph a frame embeds the whole task: record rarely")
@@ -166,9 +166,9 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	open := openStream
+	open := opener[stream](openStream)
 	if o.resume != "" && !cmd.Flags().Changed("data") {
-		open = openRecorded
+		open = asRecorded(open)
 	}
 	stream, err := open(ctx, r)
 	if err != nil {

@@ -88,7 +88,7 @@ func newSweepCommand() *cobra.Command {
 		"say what the specs are for, list the runs and what they are estimated to take, and do none")
 	f.BoolVar(&o.fetch, "fetch", false, "first fetch the datasets that are not there, as saot data get does")
 	f.BoolVar(&o.retry, "retry-failed", false, "do failed runs again")
-	f.BoolVar(&o.keep, "keep-model", false, "keep each run's learner, for saot audit")
+	f.BoolVar(&o.keep, "keep-model", false, "keep each run's learner, for saot audit and embed")
 	f.IntVar(&o.workers, "workers", 1, "runs at a time")
 	f.Float64Var(&o.memory, "memory", 0,
 		"GB that runs may take together, by estimate; default: what is free, if there are several workers")

@@ -257,6 +257,17 @@ func checkNames(dataset, method string) error {
 	return nil
 }
 
+// CheckStream returns an error if a stream is not the one that the result is of: if its data or its split differ.
+func (r *Result) CheckStream(s *datasets.Stream) error {
+	was := identityOf(r)
+	now := was
+	now.Dataset = datasetInfo(s)
+	if text := was.difference(&now); text != "" {
+		return fmt.Errorf("continual: the result is not of this stream: %s", text)
+	}
+	return nil
+}
+
 func datasetInfo(s *datasets.Stream) DatasetInfo {
 	return DatasetInfo{Name: s.Dataset, Checksum: s.Checksum, Content: s.Content, SplitHash: s.SplitHash,
 		Synthetic: s.Synthetic, Tasks: len(s.Tasks), Classes: s.NumClasses, Notes: s.Notes, Options: s.Options}

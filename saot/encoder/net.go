@@ -186,7 +186,10 @@ func (n *Net) Save(w *gob.Encoder) error {
 	return nil
 }
 
-// Load reads what Save wrote into a net of the same variables.
+// ErrShape marks what was saved of a net with other variables, such as one for another number of feature columns.
+var ErrShape = errors.New("the networks differ")
+
+// Load reads what Save wrote into a net of the same variables. Its error is ErrShape where they differ.
 func (n *Net) Load(r *gob.Decoder) error {
 	for _, name := range n.names {
 		var s saved
@@ -198,7 +201,7 @@ func (n *Net) Load(r *gob.Decoder) error {
 		}
 		want := n.store.Scope(n.scope).GetVariable(name).Shape()
 		if s.Name != name || !slices.Equal(s.Shape, want.Dimensions) || len(s.Data) != want.Size() {
-			return fmt.Errorf("the checkpoint holds %s %v where %s %v is wanted", s.Name, s.Shape, name,
+			return fmt.Errorf("%w: the checkpoint holds %s %v where %s %v is wanted", ErrShape, s.Name, s.Shape, name,
 				want.Dimensions)
 		}
 		if err := n.SetValue(name, s.Data); err != nil {

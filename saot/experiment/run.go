@@ -70,9 +70,14 @@ func (r *Run) Absolute() (err error) {
 	return err
 }
 
+// OpenDataset reads the dataset, its features scaled and its edges directed as the settings say.
+func (r *Run) OpenDataset() (*datasets.Dataset, error) {
+	return datasets.Open(r.Dataset, r.Data, datasets.Options{Normalization: r.Features, Direction: r.Direction})
+}
+
 // OpenStream reads the dataset and cuts it into tasks, by the options or by a file, whose hash it records.
 func (r *Run) OpenStream() (*datasets.Stream, error) {
-	ds, err := datasets.Open(r.Dataset, r.Data, datasets.Options{Normalization: r.Features, Direction: r.Direction})
+	ds, err := r.OpenDataset()
 	if err != nil {
 		return nil, err
 	}
