@@ -119,6 +119,18 @@ func TestGoInDocuments(t *testing.T) {
 	require.GreaterOrEqual(t, programs, 2)
 }
 
+// The functions of a page are those of an example, which is run.
+func TestFunctionsOfAnExample(t *testing.T) {
+	example, functions := document(t, "saot/experiment/embed_test.go"), 0
+	for _, block := range fence.FindAllStringSubmatch(document(t, "docs/howto/embed.md"), -1) {
+		if block[1] == "go" {
+			functions++
+			require.True(t, strings.Contains(example, "\n"+block[2]+"\n"), "it has not this function:\n%s", block[2])
+		}
+	}
+	require.Equal(t, 2, functions)
+}
+
 // The tests that documents name exist.
 func TestNamedTestsExist(t *testing.T) {
 	there := map[string]bool{}

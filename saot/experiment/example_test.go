@@ -53,7 +53,7 @@ func do(run experiment.Run, dir string) {
 	check(err)
 	options, err := run.Options()
 	check(err)
-	options.Engine, options.Dir = compute, dir
+	options.Engine, options.Dir, options.Keep = compute, dir, run.Keep
 	_, err = continual.Run(context.Background(), stream, learner, options)
 	check(err)
 }
