@@ -88,6 +88,7 @@ func (ds *Dataset) withFeatures(opt Options, read func() error) (*Dataset, error
 		return nil, err
 	}
 	ds.Content = contentOf(ds)
+	ds.noteColumns(opt.Normalization)
 	return ds, ds.Graph.Features.NormalizeInPlace(opt.Normalization)
 }
 
@@ -97,7 +98,7 @@ func (ds *Dataset) setEdges(n int, list graph.EdgeList, direction Direction) {
 	memory.Release(4 * fixed.Stored) // of the list
 	ds.Graph.Adjacency = a
 	if a.Directed {
-		ds.Notes = append(ds.Notes, "edges are directed: a node receives from those that point at it")
+		ds.note("edges are directed: a node receives from those that point at it")
 	}
 	ds.Notes = append(ds.Notes, fixed.Notes()...)
 }

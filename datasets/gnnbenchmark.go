@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/saot-go/saot/datasets/graph"
@@ -132,7 +131,7 @@ func readSparse(f *npzFile, prefix string, n int, ds *Dataset) error {
 		return f.errorf(prefix+"data", "%w", err)
 	}
 	if duplicates > 0 {
-		ds.Notes = append(ds.Notes, fmt.Sprintf("%d duplicate feature entries were summed", duplicates))
+		ds.note("%d duplicate feature entries were summed", duplicates)
 	}
 	ds.Graph.Features = graph.Features{Rows: n, Cols: m.cols, Offsets: m.offsets, Columns: m.columns, Values: m.values}
 	return nil

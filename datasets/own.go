@@ -3,7 +3,6 @@ package datasets
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -48,8 +47,7 @@ func readCSV(b *bundle, opt Options) (*Dataset, error) {
 func (ds *Dataset) noteSpare(b *bundle, names []string) {
 	there := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !b.has(name) })
 	if len(there) > 1 {
-		ds.Notes = append(ds.Notes, fmt.Sprintf("%s is read, and not %s next to it", there[0],
-			strings.Join(there[1:], ", ")))
+		ds.note("%s is read, and not %s next to it", there[0], strings.Join(there[1:], ", "))
 	}
 }
 
@@ -65,7 +63,7 @@ func (ds *Dataset) checkNumbering(b *bundle) error {
 			"files with header=False, or, if these are values of node 0, put a line of names before them",
 			columns-1, labels)
 	case b.numbering(firstOf(b.has, csvEdges()...)) == 2:
-		ds.Notes = append(ds.Notes, "the first lines are 0, 1, …, as pandas numbers columns, and taken for values: "+
+		ds.note("the first lines are 0, 1, …, as pandas numbers columns, and taken for values: "+
 			"if they are numbers of columns, write the files with header=False")
 	}
 	return nil

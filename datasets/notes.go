@@ -1,0 +1,46 @@
+package datasets
+
+import (
+	"fmt"
+
+	"github.com/saot-go/saot/datasets/graph"
+)
+
+func (ds *Dataset) note(format string, args ...any) {
+	ds.Notes = append(ds.Notes, fmt.Sprintf(format, args...))
+}
+
+// noteColumns notes a column of the features that is probably not meant as it is.
+func (ds *Dataset) noteColumns(n graph.Normalization) {
+	if c, ok := outweighs(&ds.Graph.Features); ok && n != graph.Binary {
+		ds.note("column %d outweighs the other features, with over 99 %% of the sum of their squares: standardize the "+
+			"columns", c+1)
+	}
+}
+
+// maxSums bounds the memory of the sums of columns: a sparse file may claim more columns than it has values.
+const maxSums = 1 << 20
+
+// outweighs returns the column that holds over 99 % of the sum of all squares, if there is one.
+func outweighs(x *graph.Features) (column int, ok bool) {
+	if x.Cols < 2 || x.Cols > maxSums {
+		return 0, false
+	}
+	sums, all := make([]float64, x.Cols), 0.0
+	for i := range x.Rows {
+		cols, vals := x.Row(i)
+		for k, v := range vals {
+			if cols != nil {
+				k = int(cols[k])
+			}
+			sums[k] += float64(v) * float64(v)
+			all += float64(v) * float64(v)
+		}
+	}
+	for c, sum := range sums {
+		if sum > 0.99*all {
+			return c, true
+		}
+	}
+	return 0, false
+}
