@@ -162,7 +162,8 @@ func below(limit int, what string) cell[int32] {
 // What errors about ids and labels advise.
 const (
 	misnumbered = "the file is damaged or not 0-based"
-	unlabeled   = "give nodes without a label a class of their own and leave it out with --class-order"
+	unlabeled   = "give nodes without a label a class of their own, and leave it out with --class-order or its nodes " +
+		"out of the lists of a --split file"
 	wantClasses = "want classes from 0, one for every node; " + unlabeled
 )
 

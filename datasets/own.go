@@ -63,7 +63,7 @@ func (ds *Dataset) checkNumbering(b *bundle) error {
 			"files with header=False, or, if these are values of node 0, put a line of names before them",
 			columns-1, labels)
 	case b.numbering(firstOf(b.has, csvEdges()...)) == 2:
-		ds.note("the first lines are 0, 1, …, as pandas numbers columns, and taken for values: "+
+		ds.note("the first lines are 0, 1, …, as pandas numbers columns, and taken for values: " +
 			"if they are numbers of columns, write the files with header=False")
 	}
 	return nil

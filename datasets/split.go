@@ -249,8 +249,8 @@ func (f *SplitFile) encode() ([]byte, error) {
 }
 
 // Stream cuts a dataset by the split. The dataset that it was drawn on gives the same tasks and the same SplitHash.
-// Nodes of a task's classes that are in none of its three lists are in its graph, but are neither trained nor scored
-// on; Notes count them.
+// Nodes of a task's classes that are in none of its three lists are in its graph, which learners without labels train
+// on, but no probe is fitted to them or scored on them; Notes count them.
 //
 // Errors name the task, list and node: another dataset (checksum, number of nodes); ids out of range, twice in a task,
 // or not of the task's classes; classes that do not exist or are in two tasks; a task without training or test nodes;
@@ -345,7 +345,8 @@ func (s *Stream) noteUnlisted(members [][]int32, tasks []TaskSplit) {
 			unlisted += len(members[c])
 		}
 		if unlisted > 0 {
-			s.note("%d nodes of task %d are neither trained nor scored on: the file does not list them", unlisted, k+1)
+			s.note("%d nodes of task %d, which the file does not list, are in the graph that learners without labels "+
+				"train on, but no probe is fitted to them or scored on them", unlisted, k+1)
 		}
 	}
 	for c, nodes := range members {

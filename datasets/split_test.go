@@ -53,7 +53,7 @@ func TestStreamOrders(t *testing.T) {
 
 	given := of(StreamOptions{Order: OrderGiven, Classes: []int32{5, 0, 2, 4}})
 	require.Equal(t, []int32{5, 0}, classes(given), "2 has one node, 4 is left over")
-	for _, word := range []string{"2 of 6 classes were dropped", "class 2 was removed",
+	for _, word := range []string{"2 of 6 classes (20 nodes) were dropped", "class 2 was removed, so later",
 		"class 4 (9 nodes) was dropped"} {
 		require.Contains(t, strings.Join(given.Notes, "\n"), word)
 	}
@@ -240,7 +240,9 @@ func TestSplitFileErrors(t *testing.T) {
 	s, err := good().Stream(ds)
 	require.NoError(t, err)
 	require.Equal(t, []int32{1, 2}, s.Tasks[0].Split.Train)
-	require.Contains(t, strings.Join(s.Notes, "\n"), "5 nodes of task 1 are neither trained nor scored on")
+	require.Contains(t, strings.Join(s.Notes, "\n"), "5 nodes of task 1, which the file does not list, are "+
+		"in the graph that learners without labels train on, but no probe is fitted to them or scored on them")
+	require.Equal(t, 10, s.Tasks[0].Graph.NumNodes())
 	require.Contains(t, strings.Join(s.Notes, "\n"), "class 2 (5 nodes) was dropped: the split file does not name it")
 
 	for want, change := range map[string]func(f *SplitFile){

@@ -230,9 +230,9 @@ func membersByClass(labels []int32, classes int) [][]int32 {
 // chooseClasses returns the classes that fill whole tasks, in their order, and notes the others. most is how many a
 // task could have.
 func (s *Stream) chooseClasses(members [][]int32) (classes []int32, most int) {
-	for _, c := range s.listClasses(len(members)) {
+	for _, c := range s.listClasses(members) {
 		if len(members[c]) < 2 {
-			s.note("class %d was removed: it has %d nodes, fewer than 2", c, len(members[c]))
+			s.note("class %d was removed, so later classes move up: it has %d nodes, fewer than 2", c, len(members[c]))
 			continue
 		}
 		classes = append(classes, c)
@@ -255,15 +255,22 @@ func (s *Stream) chooseClasses(members [][]int32) (classes []int32, most int) {
 	return classes, most
 }
 
-// listClasses returns the classes to choose from: all, or those of a given order, and notes how many that leaves out.
-func (s *Stream) listClasses(all int) []int32 {
+// listClasses returns the classes to choose from: all, or those of a given order, and notes what that leaves out.
+func (s *Stream) listClasses(members [][]int32) []int32 {
 	if s.Options.Order == OrderGiven {
-		if left := all - len(s.Options.Classes); left > 0 {
-			s.note("%d of %d classes were dropped: the given order does not name them", left, all)
+		if left := len(members) - len(s.Options.Classes); left > 0 {
+			nodes := 0
+			for c, of := range members {
+				if !slices.Contains(s.Options.Classes, int32(c)) {
+					nodes += len(of)
+				}
+			}
+			s.note("%d of %d classes (%d nodes) were dropped: the given order does not name them", left, len(members),
+				nodes)
 		}
 		return s.Options.Classes
 	}
-	classes := make([]int32, all)
+	classes := make([]int32, len(members))
 	for c := range classes {
 		classes[c] = int32(c)
 	}

@@ -26,7 +26,7 @@ func TestSplitRound(t *testing.T) {
 	status, shown, stderr := call(t, append([]string{"data", "split", "--export", in("split.json")}, flags...)...)
 	require.Zero(t, status, stderr)
 	require.Contains(t, shown, "[3 0 1]")
-	require.Contains(t, shown, "2 of 8 classes were dropped")
+	require.Contains(t, shown, "2 of 8 classes (")
 	require.Contains(t, shown, "written to "+in("split.json"))
 	status, stdout, stderr := call(t, "data", "split", "--import", in("split.json"))
 	require.Zero(t, status, stderr)
