@@ -55,8 +55,8 @@ type Split struct {
 
 // Task is one step of a stream: the subgraph that a few classes induce. Only the evaluator reads Labels and Split.
 type Task struct {
-	Index   int // position in the stream, from 0
-	Classes []int32
+	Index   int     // position in the stream, from 0
+	Classes []int32 // of this task alone: a class is in no other task, even of another graph
 	Graph   *graph.Graph
 	Nodes   []int32 // the task's nodes as ids of the whole dataset
 	Labels  []int32 // class ids of the whole dataset, one per node; −1 for a node of an earlier task (KeepEdges)

@@ -194,6 +194,21 @@ func checkStream(stream *datasets.Stream, probes []Probe) error {
 			return err
 		}
 	}
+	return checkClasses(stream.Tasks)
+}
+
+// checkClasses finds a class that is there twice: each place would get a column of its own in the probes' heads.
+func checkClasses(tasks []datasets.Task) error {
+	taskOf := make(map[int32]int)
+	for i := range tasks {
+		for _, c := range tasks[i].Classes {
+			if taskOf[c] > 0 {
+				return fmt.Errorf("task %d: class %d is already in task %d: give the classes of different tasks "+
+					"different numbers", i+1, c, taskOf[c])
+			}
+			taskOf[c] = i + 1
+		}
+	}
 	return nil
 }
 
