@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 
 	"github.com/saot-go/saot/saot/continual"
 )
@@ -27,4 +28,21 @@ func loosePlans(r *continual.Result) string {
 	}
 	return fmt.Sprintf("\nnote: transport plans missed their marginals by up to %.2g of a mass of 1 (%s, task %d): "+
 		"raise epsilon or %s.\n", worst, figure, task+1, sweeps)
+}
+
+// edgeCount matches notes on repaired or cut edges: nearly every run has some.
+var edgeCount = regexp.MustCompile(`^\d+ of \d+ (stored adjacency entries:|edges) `)
+
+// dataNotes returns what a run notes on its data, a line each, or "".
+func dataNotes(r *continual.Result) string {
+	lines := ""
+	for _, note := range r.Dataset.Notes {
+		if !edgeCount.MatchString(note) {
+			lines += "note on the data: " + note + "\n"
+		}
+	}
+	if lines != "" {
+		lines = "\n" + lines
+	}
+	return lines
 }

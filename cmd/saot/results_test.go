@@ -184,7 +184,7 @@ func TestTableFlags(t *testing.T) {
 
 // The untrained encoder's second seed on corafull-topology has many rows in which the paper probe gave up at once, by
 // its epochs in the file.
-func TestSummaryNotesEarlyStops(t *testing.T) {
+func TestSummaryNotes(t *testing.T) {
 	found, err := continual.ReadResults("../../results/compared.jsonl.gz")
 	require.NoError(t, err)
 	const random = "corafull-topology-random-s1-"
@@ -200,6 +200,13 @@ func TestSummaryNotesEarlyStops(t *testing.T) {
 	out.Reset()
 	require.NoError(t, summarize(&out, r, "runs/random"))
 	require.NotContains(t, out.String(), "note:")
+
+	r.Dataset.Notes = []string{"class 4 was removed", "7 of 9 stored adjacency entries: mirrored",
+		"2 of 8 edges join tasks"}
+	out.Reset()
+	require.NoError(t, summarize(&out, r, "runs/random"))
+	require.Contains(t, out.String(), "\nnote on the data: class 4 was removed\n\nrun folder")
+	require.Equal(t, r.Dataset.Notes, runAsJSON(r, "runs/random").Notes)
 }
 
 func TestFiguresStayInTheirFolder(t *testing.T) {

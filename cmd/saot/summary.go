@@ -45,6 +45,7 @@ up after ten checks without a new best; on small embeddings the accuracy may fal
 `, len(early), r.Dataset.Tasks, early[0]+1)
 	}
 	b.WriteString(loosePlans(r))
+	b.WriteString(dataNotes(r))
 	files := continual.ResultFile
 	if exists(filepath.Join(dir, matrixFile)) {
 		files += ", " + matrixFile
@@ -92,6 +93,7 @@ type runJSON struct {
 	Engine  string      `json:"engine"`
 	Seconds float64     `json:"seconds"`
 	Scores  []scoreJSON `json:"scores"`
+	Notes   []string    `json:"notes"` // on the data
 }
 
 type scoreJSON struct {
@@ -104,7 +106,8 @@ type scoreJSON struct {
 
 func runAsJSON(r *continual.Result, dir string) runJSON {
 	out := runJSON{Folder: dir, Method: r.Method, Dataset: r.Dataset.Name, Tasks: r.Dataset.Tasks,
-		Classes: r.Dataset.Classes, Seed: r.Seed, Engine: r.Engine.Name, Seconds: r.Seconds}
+		Classes: r.Dataset.Classes, Seed: r.Seed, Engine: r.Engine.Name, Seconds: r.Seconds,
+		Notes: r.Dataset.Notes}
 	for _, s := range r.Scores {
 		out.Scores = append(out.Scores, scoreJSON{s.Setting, s.Probe, s.AP, s.AF, s.Matrix})
 	}
