@@ -251,7 +251,7 @@ func TestBombs(t *testing.T) {
 	a, err := in.open("data", 1)
 	require.NoError(t, err)
 	ids := make([]int32, much)
-	requireFrugal(t, 1<<20, func() { require.NoError(t, a.blank(ids)) })
+	requireFrugal(t, 1<<20, func() { require.NoError(t, a.blank(ids, new(Dataset))) })
 }
 
 // The sizes in an archive's headers are raised: memory is not taken on their word.

@@ -80,7 +80,7 @@ func storedPairs(t *testing.T, path string) int {
 	require.NoError(t, err)
 	in, err := openNPZ(file, info.Size(), path)
 	require.NoError(t, err)
-	m, err := readPattern(in, "adj_")
+	m, err := readPattern(in, "adj_", new(Dataset))
 	require.NoError(t, err)
 	pairs := map[[2]int32]bool{}
 	for i := range m.rows {

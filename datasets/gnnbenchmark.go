@@ -16,14 +16,20 @@ func readGNNBenchmark(b *bundle, opt Options) (ds *Dataset, err error) {
 
 func parse(f *npzFile, name string, opt Options) (*Dataset, error) {
 	ds := &Dataset{Name: name}
-	read := readAdjacency
-	if f.has("edge_index") || f.has("edges") {
+	own, read := f.has("edge_index") || f.has("edges"), readAdjacency
+	if own {
 		read = readOwnGraph
 	}
 	if err := read(f, ds, opt.Direction); err != nil {
 		return nil, err
 	}
-	return ds.withFeatures(opt, func() error { return readFeatures(f, ds.Graph.NumNodes(), ds) })
+	return ds.withFeatures(opt, func() error {
+		if err := readFeatures(f, ds.Graph.NumNodes(), ds); err != nil || !own {
+			return err
+		}
+		ds.noteUnread(f)
+		return nil
+	})
 }
 
 func readAdjacency(f *npzFile, ds *Dataset, direction Direction) error {
@@ -34,7 +40,7 @@ func readAdjacency(f *npzFile, ds *Dataset, direction Direction) error {
 	if parts := csrParts("adj_"); !f.has(firstOf(f.has, parts...)) {
 		return f.lacks("edge_index (or edges, or the matrix " + strings.Join(parts, ", ") + ")")
 	}
-	m, err := readPattern(f, "adj_")
+	m, err := readPattern(f, "adj_", ds)
 	if err != nil {
 		return err
 	}

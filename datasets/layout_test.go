@@ -639,7 +639,7 @@ func FuzzSciPy(f *testing.F) {
 		file = scipyCSR().with(key, entry).zip()
 		in, err = openNPZ(bytes.NewReader(file), int64(len(file)), "fuzz.npz")
 		require.NoError(t, err)
-		if m, err := readPattern(in, ""); err == nil {
+		if m, err := readPattern(in, "", ds); err == nil {
 			for _, direction := range []Direction{Undirected, Directed} {
 				ds.setEdges(m.rows, m, direction)
 				checkAdjacency(t, &ds.Graph.Adjacency)

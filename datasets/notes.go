@@ -1,13 +1,25 @@
 package datasets
 
 import (
+	"archive/zip"
 	"fmt"
+	"maps"
+	"path/filepath"
 
 	"github.com/saot-go/saot/datasets/graph"
 )
 
 func (ds *Dataset) note(format string, args ...any) {
 	ds.Notes = append(ds.Notes, fmt.Sprintf(format, args...))
+}
+
+// noteUnread says which arrays of a file of one's own are passed over.
+func (ds *Dataset) noteUnread(f *npzFile) {
+	rest := maps.Clone(f.entries)
+	maps.DeleteFunc(rest, func(key string, _ *zip.File) bool { return f.opened[key] })
+	if len(rest) > 0 {
+		ds.note("not read in %s: %s", filepath.Base(f.path), (&npzFile{entries: rest}).keys())
+	}
 }
 
 // noteColumns notes a column of the features that is probably not meant as it is.

@@ -42,3 +42,28 @@ func TestColumnThatOutweighs(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, ds.Notes, note)
 }
+
+// Edges have no weights: the readers say so where a file has some.
+func TestWeightsAreNoted(t *testing.T) {
+	const note = "the values of the edges differ: edges have no weights here, and the values are not used"
+	notes := func(a arrays) string {
+		f := tinyCSV().with("edges.csv", nil).with("edges.npz", a.zip())
+		ds, err := LayoutCSV.load(f.folder(t, "own"), Options{Normalization: graph.Raw})
+		require.NoError(t, err)
+		return strings.Join(ds.Notes, "\n")
+	}
+	equal, weighted := npy("<f4", "(6,)", []float32{2, 2, 2, 2, 2, 0}), npy("<f4", "(6,)", []float32{2, 2, 0, 2, 2, 3})
+	require.Contains(t, notes(tinyCOO().with("data", weighted)), note)
+	require.Contains(t, notes(scipyCSR().with("data", weighted)), note)
+	require.NotContains(t, notes(scipyCSR().with("data", equal)), note, "a stored zero is no weight")
+	edges := arrays{"edge_index": ownArrays()["edge_index"]}
+	require.NotContains(t, notes(edges), "not read")
+	require.Contains(t, notes(edges.with("edge_weight", weighted)), "not read in edges.npz: edge_weight")
+
+	ds, err := load(t, ownArrays().with("edge_weight", weighted).with("train_mask", equal).zip(), Options{})
+	require.NoError(t, err)
+	require.Contains(t, ds.Notes, "not read in tiny.npz: edge_weight, train_mask")
+	ds, err = load(t, ownArrays().zip(), Options{})
+	require.NoError(t, err)
+	require.NotContains(t, strings.Join(ds.Notes, "\n"), "not read")
+}

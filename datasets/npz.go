@@ -25,6 +25,7 @@ type npzFile struct {
 	size    int64   // bytes of the whole archive
 	budget  *budget // of what is kept of it
 	entries map[string]*zip.File
+	opened  map[string]bool // keys that were read
 }
 
 func openNPZ(r io.ReaderAt, size int64, path string) (*npzFile, error) {
@@ -34,7 +35,7 @@ func openNPZ(r io.ReaderAt, size int64, path string) (*npzFile, error) {
 	}
 	z.RegisterDecompressor(zip.Deflate, flate.NewReader)
 	f := &npzFile{path: path, size: size, budget: &budget{packed: size},
-		entries: make(map[string]*zip.File, len(z.File))}
+		entries: make(map[string]*zip.File, len(z.File)), opened: make(map[string]bool)}
 	for _, e := range z.File {
 		if key, ok := strings.CutSuffix(e.Name, ".npy"); ok {
 			f.entries[key] = e
@@ -91,6 +92,7 @@ func (f *npzFile) openEntry(key string) (io.ReadCloser, error) {
 	if entry == nil {
 		return nil, f.errorf(key, "missing; the file has %s", f.keys())
 	}
+	f.opened[key] = true
 	if err := credible(entry, f.size); err != nil {
 		return nil, f.errorf(key, "%w; download it again", err)
 	}
@@ -352,12 +354,13 @@ func finite(v float32) (float32, error) {
 }
 
 // blank reads the values of an adjacency, one for each of ids, and sets the ids of zeros to -1, since a stored zero is
-// no edge. It keeps no values.
-func (a *npyArray) blank(ids []int32) error {
+// no edge. It keeps no values, which ds notes where they differ.
+func (a *npyArray) blank(ids []int32, ds *Dataset) error {
 	if a.len() != len(ids) {
 		return a.errorf("%d values for %d indices", a.len(), len(ids))
 	}
-	return a.each(func(first int, raw []byte) error {
+	weight, differ := float32(0), false
+	err := a.each(func(first int, raw []byte) error {
 		for at := 0; at < len(raw); at += a.width {
 			k := first + at/a.width
 			v, err := finite(a.float(raw[at : at+a.width]))
@@ -366,10 +369,17 @@ func (a *npyArray) blank(ids []int32) error {
 			}
 			if v == 0 {
 				ids[k] = -1
+				continue
 			}
+			differ = differ || weight != 0 && v != weight
+			weight = v
 		}
 		return nil
 	})
+	if differ {
+		ds.note("the values of the edges differ: edges have no weights here, and the values are not used")
+	}
+	return err
 }
 
 func (a *npyArray) float(b []byte) float32 {

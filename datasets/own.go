@@ -121,7 +121,7 @@ func readOwnEdges(b *bundle, ds *Dataset, direction Direction) error {
 	return b.readNPZ(name, func(f *npzFile) error {
 		switch {
 		case f.has("indptr"):
-			m, err := readPattern(f, "")
+			m, err := readPattern(f, "", ds)
 			if err != nil {
 				return err
 			}
@@ -133,7 +133,11 @@ func readOwnEdges(b *bundle, ds *Dataset, direction Direction) error {
 		case f.has("row"):
 			return readCOO(f, n, ds, direction)
 		}
-		return readEdgeArray(f, n, ds, direction)
+		if err := readEdgeArray(f, n, ds, direction); err != nil {
+			return err
+		}
+		ds.noteUnread(f)
+		return nil
 	})
 }
 

@@ -17,7 +17,7 @@ const (
 func readSAINT(b *bundle, opt Options) (*Dataset, error) {
 	ds := &Dataset{Name: strings.ToLower(b.name())}
 	if err := b.readNPZ(saintGraph, func(f *npzFile) error {
-		m, err := readPattern(f, "")
+		m, err := readPattern(f, "", ds)
 		if err != nil {
 			return err
 		}

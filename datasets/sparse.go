@@ -50,7 +50,7 @@ func readCSR(f *npzFile, prefix string) (*csr, error) {
 
 // readPattern is readCSR for an adjacency: a square matrix, whose values are not kept, but the columns of stored zeros
 // become -1.
-func readPattern(f *npzFile, prefix string) (*csr, error) {
+func readPattern(f *npzFile, prefix string, ds *Dataset) (*csr, error) {
 	m, data, err := openCSR(f, prefix)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func readPattern(f *npzFile, prefix string) (*csr, error) {
 	if m.rows == 0 {
 		return nil, f.errorf(prefix+"shape", "[0, 0]: the graph has no nodes")
 	}
-	if err := data.blank(m.columns); err != nil {
+	if err := data.blank(m.columns, ds); err != nil {
 		return nil, err
 	}
 	return m.byRow(f)
@@ -262,7 +262,7 @@ func readCOO(f *npzFile, n int, ds *Dataset, direction Direction) error {
 	if err != nil {
 		return err
 	}
-	if err := data.blank(ends[0]); err != nil {
+	if err := data.blank(ends[0], ds); err != nil {
 		return err
 	}
 	ds.setEdges(n, graph.Coordinates{Src: ends[0], Dst: ends[1]}, direction)
