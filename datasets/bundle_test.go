@@ -147,7 +147,7 @@ func TestOwnArrays(t *testing.T) {
 	}{
 		"turned":     {ownArrays().with("edge_index", ownPairs()), `key "edge_index": shape [6 2], want [2, edges]`},
 		"triples":    {ownArrays().with("edge_index", nil).with("edges", npy("<i4", "(2, 3)", make([]int32, 6))), `key "edges": shape [2 3]`},
-		"beyond":     {ownArrays().with("edge_index", npy("<i4", "(2, 1)", []int32{0, 4})), `key "edge_index": entry 1 is 4, outside [0, 3]`},
+		"beyond":     {ownArrays().with("edge_index", npy("<i4", "(2, 1)", []int32{0, 4})), `key "edge_index": entry [1, 0] is 4, outside [0, 3]`},
 		"flat":       {ownArrays().with("edge_index", npy("<i4", "(4,)", make([]int32, 4))), "want 2 dimensions"},
 		"no labels":  {ownArrays().with("y", nil), `tiny.npz: no y (or label, labels); the file has edge_index, x`},
 		"no nodes":   {ownArrays().with("y", npy("<i4", "(0,)", []int32{})), "0 labels"},

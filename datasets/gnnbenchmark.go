@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/saot-go/saot/datasets/graph"
@@ -119,7 +120,8 @@ func readFeatures(f *npzFile, n int, ds *Dataset) error {
 		return readDense(f, dense, n, ds)
 	}
 	if parts := csrParts("attr_"); !f.has(firstOf(f.has, parts...)) {
-		return f.lacks("x (or features, attr_matrix, or the matrix " + strings.Join(parts, ", ") + ")")
+		return fmt.Errorf("%w: %s", f.lacks("x (or features, attr_matrix, or the matrix "+strings.Join(parts, ", ")+")"),
+			featureless)
 	}
 	return readSparse(f, "attr_", n, ds)
 }

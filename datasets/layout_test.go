@@ -333,6 +333,8 @@ func TestLayoutErrors(t *testing.T) {
 	ogb, csv, saint, reddit, wiki := tinyOGB(), tinyCSV(), tinySAINT(), tinyReddit(), tinyWikiCS()
 	table := func(name, text string) files { return ogb.with("raw/"+name, zipped(text)) }
 	own := func(name, text string) files { return csv.with(name, []byte(text)) }
+	gap := make([]float32, 12)
+	gap[7] = float32(math.NaN())
 	json := func(text string) files { return wiki.with("data.json", []byte(text)) }
 	for name, tc := range map[string]struct {
 		layout Layout
@@ -380,18 +382,27 @@ func TestLayoutErrors(t *testing.T) {
 			"edges.csv: line 3 has 1 columns, want 2"},
 		"negative node":   {LayoutCSV, own("edges.csv", "src,dst\n0,1\n1,-2\n"), `edges.csv: line 3, column 2 is "-2", want a node from 0 to 3`},
 		"fraction":        {LayoutCSV, own("edges.csv", "0,1.5\n"), `edges.csv: line 1, column 2 is "1.5"`},
-		"weights":         {LayoutCSV, own("edges.csv", "a,b,w\n0,1,2\n"), "edges.csv: line 2 has 3 columns, want 2"},
+		"weights":         {LayoutCSV, own("edges.csv", "a,b,w\n0,1,2\n"), "edges.csv: line 2 has 3 columns, want 2: a line holds two node ids with a comma between, and no weight"},
 		"word in a line":  {LayoutCSV, own("edges.csv", "O,1\n0,1\n"), `edges.csv: line 1, column 1 is "O"`},
 		"words in labels": {LayoutCSV, own("labels.csv", "label\n0\ncat\n"), `labels.csv: line 3 is "cat", want a class id`},
 		"unlabeled": {LayoutCSV, own("labels.csv", "0\n-1\n1\n1\n"),
-			`labels.csv: line 2 is "-1", want a class id from 0 to 2147483646; give nodes without a label a class`},
+			`labels.csv: line 2 is "-1", want a class id from 0 to 2147483646: number the classes, and give nodes without a label a class`},
 		"row numbers": {LayoutCSV, own("features.csv", ",f0,f1\n0,2,0\n1,0,3\n2,0,0\n3,4,1\n"),
 			"features.csv: line 1 has no name for its first column"},
 		"labels by row": {LayoutCSV, own("labels.csv", "\"\",\"y\"\n0,0\n1,0\n2,1\n3,1\n"),
 			"labels.csv: line 1 has no name for its first column, as pandas writes row numbers"},
 		"header alone":    {LayoutCSV, own("labels.csv", "label\n"), "labels.csv: no labels"},
 		"empty labels":    {LayoutCSV, own("labels.csv", ""), "labels.csv: no labels"},
-		"no features.csv": {LayoutCSV, csv.with("features.csv", nil), "features.csv: missing"},
+		"no features.csv": {LayoutCSV, csv.with("features.csv", nil), "features.csv: missing: every node needs features, such as its degree (see docs/howto/graph.md)"},
+		"tabs":            {LayoutCSV, own("edges.csv", "0\t1\n1\t2\n"), "edges.csv: line 2 has 1 columns, want 2: a line holds two node ids with a comma"},
+		"names":           {LayoutCSV, own("edges.csv", "u0,u1\nu1,u2\n"), `line 2, column 1 is "u1", want a node from 0 to 3: a line holds`},
+		"first name":      {LayoutCSV, own("labels.csv", "a\n0\n1\n1\n"), "ids count the labels from 0; a first line without a number is taken for names"},
+		"semicolons":      {LayoutCSV, own("features.csv", "1;2\n1;2\n1;2\n1;2\n"), `line 2 is "1;2", want a finite number: separate the numbers of a node with commas`},
+		"COO":             {LayoutCSV, csv.with("features.npz", tinyCOO().zip()), `key "format": "coo" is not read here: save the matrix as CSR, with tocsr()`},
+		"column":          {LayoutCSV, csv.with("labels.npy", npy("<i8", "(4, 1)", make([]int64, 4))).with("labels.csv", nil), "labels.npy: shape [4 1], want 1 dimensions: reshape the array"},
+		"floats":          {LayoutCSV, csv.with("labels.npy", npy("<f8", "(4,)", make([]float64, 4))).with("labels.csv", nil), "labels.npy: dtype f8, want integers: convert the array with astype(int)"},
+		"a gap":           {LayoutCSV, csv.with("features.npy", npy("<f4", "(4, 3)", gap)), "features.npy: entry [2, 1] is NaN"},
+		"a gap, T":        {LayoutCSV, csv.with("features.npy", byColumn("<f4", "(4, 3)", gap)), "entry [3, 1] is NaN"},
 		"empty features":  {LayoutCSV, own("features.csv", "\n \n"), "features.csv: 0 lines, want 4, one a node"},
 		"npy rows": {LayoutCSV, csv.with("features.npy", npy("<f4", "(3, 2)", make([]float32, 6))),
 			"features.npy: shape [3 2], want 4 rows"},
@@ -403,7 +414,7 @@ func TestLayoutErrors(t *testing.T) {
 		"node twice":       {LayoutSAINT, saint.with(saintClasses, []byte(`{"1": 0, "1": 0}`)), "node 1 is there twice"},
 		"node left out":    {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 0, "1": 0, "3": 1}`)), "class_map.json: node 2 of 4 has no class; give nodes without a label a class"},
 		"list of classes":  {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": [0, 1]}`)), "several labels each, which is not supported"},
-		"class past nodes": {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 4}`)), "node 0: at byte 7: 4, want a class id from 0 to 3; give nodes without a label"},
+		"class past nodes": {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 4}`)), "node 0: at byte 7: 4, want a class id from 0 to 3: number the classes, and give nodes without a label"},
 		"map cut":          {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 0,`)), "class_map.json: at byte 8: unexpected EOF"},
 		"more than a map":  {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 0, "1": 0, "2": 0, "3": 1} {}`)), "more after the end"},
 		"roles of words":   {LayoutSAINT, saint.with(saintRoles, []byte(`{"tr": 1}`)), "role.json: at byte 8: 1, want ["},

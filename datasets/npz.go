@@ -114,7 +114,7 @@ func (f *npzFile) openArray(key string, r io.ReadCloser, size uint64, dims int) 
 		return nil, err
 	}
 	if len(a.shape) != dims {
-		return nil, f.errorf(key, "shape %v, want %d dimensions", a.shape, dims)
+		return nil, f.errorf(key, "shape %v, want %d dimensions: reshape the array in NumPy", a.shape, dims)
 	}
 	a.body, a.bytes = r, size-min(size, uint64(used))
 	if !a.fills(a.bytes) {
@@ -277,7 +277,7 @@ func elements[T int32 | int64 | float32](a *npyArray, convert func(raw []byte) (
 		for at := 0; at < len(raw); at += a.width {
 			v, err := convert(raw[at : at+a.width])
 			if err != nil {
-				return a.errorf("entry %d is %w", first+at/a.width, err)
+				return a.errorf("entry %s is %w", a.index(first+at/a.width), err)
 			}
 			out = append(out, v)
 		}
@@ -287,6 +287,17 @@ func elements[T int32 | int64 | float32](a *npyArray, convert func(raw []byte) (
 		return nil, err
 	}
 	return out, nil
+}
+
+// index is the place of an element in its array, as NumPy writes it.
+func (a *npyArray) index(k int) string {
+	if len(a.shape) != 2 {
+		return strconv.Itoa(k)
+	}
+	if a.byColumn {
+		return fmt.Sprintf("[%d, %d]", k%a.shape[0], k/a.shape[0])
+	}
+	return fmt.Sprintf("[%d, %d]", k/a.shape[1], k%a.shape[1])
 }
 
 // ints returns the elements, which must be integers in [low, high].
@@ -302,7 +313,7 @@ func (a *npyArray) indices(high int64) ([]int32, error) {
 // integers is ints, whose error ends with advice.
 func integers[T int32 | int64](a *npyArray, low, high int64, advice string) ([]T, error) {
 	if a.dtype != 'i' && a.dtype != 'u' {
-		return nil, a.errorf("dtype %c%d, want integers", a.dtype, a.width)
+		return nil, a.errorf("dtype %c%d, want integers: convert the array with astype(int)", a.dtype, a.width)
 	}
 	return elements(a, func(raw []byte) (T, error) {
 		v, ok := a.integer(raw)
@@ -351,35 +362,6 @@ func finite(v float32) (float32, error) {
 		return 0, fmt.Errorf("%v in float32; replace values that are not finite", v)
 	}
 	return v, nil
-}
-
-// blank reads the values of an adjacency, one for each of ids, and sets the ids of zeros to -1, since a stored zero is
-// no edge. It keeps no values, which ds notes where they differ.
-func (a *npyArray) blank(ids []int32, ds *Dataset) error {
-	if a.len() != len(ids) {
-		return a.errorf("%d values for %d indices", a.len(), len(ids))
-	}
-	weight, differ := float32(0), false
-	err := a.each(func(first int, raw []byte) error {
-		for at := 0; at < len(raw); at += a.width {
-			k := first + at/a.width
-			v, err := finite(a.float(raw[at : at+a.width]))
-			if err != nil {
-				return a.errorf("entry %d is %w", k, err)
-			}
-			if v == 0 {
-				ids[k] = -1
-				continue
-			}
-			differ = differ || weight != 0 && v != weight
-			weight = v
-		}
-		return nil
-	})
-	if differ {
-		ds.note("the values of the edges differ: edges have no weights here, and the values are not used")
-	}
-	return err
 }
 
 func (a *npyArray) float(b []byte) float32 {

@@ -196,7 +196,7 @@ func TestLoadRejects(t *testing.T) {
 		"float indices":      {tiny().with("adj_indices", npy("<f4", "(6,)", make([]float32, 6))), `"adj_indices": dtype f4`},
 		"2-D labels":         {tiny().with("labels", npy("<i8", "(2, 2)", make([]int64, 4))), `"labels": shape [2 2], want 1 dim`},
 		"too few labels":     {tiny().with("labels", npy("<i8", "(3,)", make([]int64, 3))), `"labels": 3 labels for 4 nodes`},
-		"negative label":     {tiny().with("labels", npy("<i8", "(4,)", []int64{0, 0, -1, 1})), `"labels": entry 2 is -1, outside [0, 3]; want classes from 0, one for every node; give nodes without a label a class of their own, and leave it out with --class-order or its nodes out of the lists of a --split file`},
+		"negative label":     {tiny().with("labels", npy("<i8", "(4,)", []int64{0, 0, -1, 1})), `"labels": entry 2 is -1, outside [0, 3]; want classes from 0, one for every node; give nodes without a label a class of their own (see docs/howto/graph.md)`},
 		"giant label":        {tiny().with("labels", npy("<u8", "(4,)", []uint64{0, 0, math.MaxUint64, 1})), `"labels": entry 2 is 18446744073709551615, outside [0, 3]; want classes`},
 		"label beyond nodes": {tiny().with("labels", npy("<i8", "(4,)", []int64{0, 0, 4, 1})), `"labels": entry 2 is 4, outside [0, 3]; want classes`},
 		"index beyond int64": {tiny().with("adj_indices", npy("<u8", "(6,)", []uint64{1, 1, 2, 0, 1<<64 - 1, 3})),

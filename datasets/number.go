@@ -162,8 +162,8 @@ func below(limit int, what string) cell[int32] {
 // What errors about ids and labels advise.
 const (
 	misnumbered = "the file is damaged or not 0-based"
-	unlabeled   = "give nodes without a label a class of their own, and leave it out with --class-order or its nodes " +
-		"out of the lists of a --split file"
+	unlabeled   = "give nodes without a label a class of their own (see docs/howto/graph.md)"
+	featureless = "every node needs features, such as its degree (see docs/howto/graph.md)"
 	wantClasses = "want classes from 0, one for every node; " + unlabeled
 )
 
@@ -172,7 +172,7 @@ func classID(limit int) cell[int32] {
 	return cell[int32]{scan: c.scan, parse: func(s string) (int32, error) {
 		v, err := c.parse(s)
 		if err != nil {
-			err = fmt.Errorf("%w; %s", err, unlabeled)
+			err = fmt.Errorf("%w: number the classes, and %s", err, unlabeled)
 		}
 		return v, err
 	}}

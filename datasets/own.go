@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"io"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,7 +117,9 @@ func readOwnLabels(b *bundle, ds *Dataset) error {
 func readOwnEdges(b *bundle, ds *Dataset, direction Direction) error {
 	name, n := firstOf(b.has, csvEdges()...), len(ds.Labels)
 	if name != "edges.npz" {
-		return readPairs(b, name, ds, direction, tableSpec[int32]{rows: -1, header: true})
+		return readPairs(b, name, ds, direction, tableSpec[int32]{rows: -1, header: true,
+			advice: "a line holds two node ids with a comma between, and no weight; ids count the labels from 0; a " +
+				"first line without a number is taken for names"})
 	}
 	return b.readNPZ(name, func(f *npzFile) error {
 		switch {
@@ -154,12 +157,17 @@ func readOwnFeatures(b *bundle, ds *Dataset) error {
 	case b.has("features.npy"):
 		return b.readNPY("features.npy", 2, func(a *npyArray) error { return a.dense(n, ds) })
 	}
-	return readMatrix(b, firstOf(b.has, csvNames("features")...), ds, tableSpec[float32]{header: true})
+	name := firstOf(b.has, csvNames("features")...)
+	if !b.has(name) {
+		return b.errorf(name, "missing: %s: %w", featureless, fs.ErrNotExist)
+	}
+	return readMatrix(b, name, ds, tableSpec[float32]{header: true,
+		advice: "separate the numbers of a node with commas, and fill missing values"})
 }
 
 // readAnyFeatures reads SciPy's sparse matrix, features under a key of LayoutNPZ, or the only array.
 func readAnyFeatures(f *npzFile, n int, ds *Dataset) error {
-	if f.has("indptr") {
+	if f.has("indptr") || f.has("row") { // of COO, an error says what to do
 		return readSparse(f, "", n, ds)
 	}
 	if len(f.entries) == 1 {

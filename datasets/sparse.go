@@ -268,3 +268,32 @@ func readCOO(f *npzFile, n int, ds *Dataset, direction Direction) error {
 	ds.setEdges(n, graph.Coordinates{Src: ends[0], Dst: ends[1]}, direction)
 	return nil
 }
+
+// blank reads the values of an adjacency, one for each of ids, and sets the ids of zeros to -1, since a stored zero is
+// no edge. It keeps no values, which ds notes where they differ.
+func (a *npyArray) blank(ids []int32, ds *Dataset) error {
+	if a.len() != len(ids) {
+		return a.errorf("%d values for %d indices", a.len(), len(ids))
+	}
+	weight, differ := float32(0), false
+	err := a.each(func(first int, raw []byte) error {
+		for at := 0; at < len(raw); at += a.width {
+			k := first + at/a.width
+			v, err := finite(a.float(raw[at : at+a.width]))
+			if err != nil {
+				return a.errorf("entry %d is %w", k, err)
+			}
+			if v == 0 {
+				ids[k] = -1
+				continue
+			}
+			differ = differ || weight != 0 && v != weight
+			weight = v
+		}
+		return nil
+	})
+	if differ {
+		ds.note("the values of the edges differ: edges have no weights here, and the values are not used")
+	}
+	return err
+}

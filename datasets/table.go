@@ -25,6 +25,7 @@ type tableSpec[T number] struct {
 	rows   int  // lines; -1 takes what there is
 	header bool // a first line without a number is passed over
 	what   string
+	advice string // ends an error about a line
 }
 
 // text is a stream that knows how far it is: arrays are sized by what was read, not by what a file claims.
@@ -98,9 +99,16 @@ func (t *tableReader[T]) run() error {
 	close(blocks)
 	workers.Wait()
 	if t.err != nil { // a line that was read is before whatever stopped the reading
-		return fmt.Errorf("line %d%w", t.line, t.err)
+		return t.wrong(t.line, t.err)
 	}
 	return err
+}
+
+func (t *tableReader[T]) wrong(line int, err error) error {
+	if t.advice == "" {
+		return fmt.Errorf("line %d%w", line, err)
+	}
+	return fmt.Errorf("line %d%w: %s", line, err, t.advice)
 }
 
 // fail keeps the error of the lowest line. All lines before it are parsed too, so the error does not depend on timing.
@@ -223,7 +231,7 @@ func (t *tableReader[T]) hand(b block[T], blocks chan<- block[T]) error {
 	}
 	if len(b.text)/rows < 2*t.cols { // the text is too short for that many numbers, so they get no room
 		if row, err := shortLine(b.text, t.cols); err != nil {
-			return fmt.Errorf("line %d%w", t.skipped+t.row+row+1, err)
+			return t.wrong(t.skipped+t.row+row+1, err)
 		}
 	}
 	if t.in.keep != nil {
