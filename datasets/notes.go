@@ -24,10 +24,29 @@ func (ds *Dataset) noteUnread(f *npzFile) {
 
 // noteColumns notes a column of the features that is probably not meant as it is.
 func (ds *Dataset) noteColumns(n graph.Normalization) {
-	if c, ok := outweighs(&ds.Graph.Features); ok && n != graph.Binary {
+	x := &ds.Graph.Features
+	if countsNodes(x) {
+		ds.note("column 1 of the features is 0, 1, … %d: take it out if it holds the ids of the nodes", x.Rows-1)
+	}
+	if c, ok := outweighs(x); ok && n != graph.Binary {
 		ds.note("column %d outweighs the other features, with over 99 %% of the sum of their squares: standardize the "+
 			"columns", c+1)
 	}
+}
+
+// countsNodes reports whether the first feature of each of several nodes is its id.
+func countsNodes(x *graph.Features) bool {
+	for i := range x.Rows {
+		cols, vals := x.Row(i)
+		first := float32(0)
+		if len(vals) > 0 && (cols == nil || cols[0] == 0) {
+			first = vals[0]
+		}
+		if first != float32(i) {
+			return false
+		}
+	}
+	return x.Rows > 2
 }
 
 // maxSums bounds the memory of the sums of columns: a sparse file may claim more columns than it has values.

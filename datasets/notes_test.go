@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,6 +40,28 @@ func TestColumnThatOutweighs(t *testing.T) {
 		with("attr_data", npy("<f4", "(3,)", []float32{1, 50, 1})).with("attr_indices", npy("<i4", "(3,)", []int32{0, 1, 2})).
 		with("attr_indptr", npy("<i4", "(5,)", []int32{0, 2, 2, 3, 3})).
 		with("attr_shape", npy("<i4", "(2,)", []int32{4, 3})).zip(), Options{})
+	require.NoError(t, err)
+	require.Contains(t, ds.Notes, note)
+}
+
+// Ids that were written with the features are features.
+func TestColumnOfIDs(t *testing.T) {
+	const note = "column 1 of the features is 0, 1, … 3: take it out if it holds the ids of the nodes"
+	for features, notes := range map[string]bool{
+		"node,a\n0,5\n1,5\n2,5\n3,5\n": true,
+		"a,node\n5,0\n5,1\n5,2\n5,3\n": false,
+		"node,a\n0,5\n1,5\n2,5\n4,5\n": false,
+		"a\n0\n0\n0\n0\n":              false,
+	} {
+		ds, err := LayoutCSV.load(tinyCSV().with("features.csv", []byte(features)).folder(t, "own"), Options{})
+		require.NoError(t, err)
+		require.Equal(t, notes, slices.Contains(ds.Notes, note), features)
+	}
+	sparse := arrays{
+		"data": npy("<f4", "(4,)", []float32{7, 1, 2, 3}), "indices": npy("<i4", "(4,)", []int32{1, 0, 0, 0}),
+		"indptr": npy("<i4", "(5,)", []int32{0, 1, 2, 3, 4}), "shape": npy("<i4", "(2,)", []int32{4, 2}),
+	}
+	ds, err := LayoutCSV.load(tinyCSV().with("features.npz", sparse.zip()).folder(t, "own"), Options{})
 	require.NoError(t, err)
 	require.Contains(t, ds.Notes, note)
 }
