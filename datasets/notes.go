@@ -29,8 +29,8 @@ func (ds *Dataset) noteColumns(n graph.Normalization) {
 		ds.note("column 1 of the features is 0, 1, … %d: take it out if it holds the ids of the nodes", x.Rows-1)
 	}
 	if c, ok := outweighs(x); ok && n != graph.Binary {
-		ds.note("column %d outweighs the other features, with over 99 %% of the sum of their squares: standardize the "+
-			"columns", c+1)
+		ds.note("column %d outweighs the other features, with over 99 %% of the sum of squares of most nodes: "+
+			"standardize the columns", c+1)
 	}
 }
 
@@ -49,28 +49,27 @@ func countsNodes(x *graph.Features) bool {
 	return x.Rows > 2
 }
 
-// maxSums bounds the memory of the sums of columns: a sparse file may claim more columns than it has values.
-const maxSums = 1 << 20
-
-// outweighs returns the column that holds over 99 % of the sum of all squares, if there is one.
+// outweighs returns the column that holds over 99 % of the squares of most rows, next to other values, if there is one.
 func outweighs(x *graph.Features) (column int, ok bool) {
-	if x.Cols < 2 || x.Cols > maxSums {
-		return 0, false
-	}
-	sums, all := make([]float64, x.Cols), 0.0
+	rows := make(map[int]int) // by column
 	for i := range x.Rows {
 		cols, vals := x.Row(i)
+		top, rest := 0.0, 0.0
 		for k, v := range vals {
-			if cols != nil {
-				k = int(cols[k])
+			square := float64(v) * float64(v)
+			if square > top {
+				top, square, column = square, top, k
 			}
-			sums[k] += float64(v) * float64(v)
-			all += float64(v) * float64(v)
+			rest += square
 		}
-	}
-	for c, sum := range sums {
-		if sum > 0.99*all {
-			return c, true
+		if rest == 0 || top < 99*rest {
+			continue
+		}
+		if cols != nil {
+			column = int(cols[column])
+		}
+		if rows[column]++; 2*rows[column] > x.Rows {
+			return column, true
 		}
 	}
 	return 0, false

@@ -338,6 +338,7 @@ func (t *TaskSplit) check(ds *Dataset, number int, taskOf []int, seen []bool) er
 
 func (s *Stream) noteUnlisted(members [][]int32, tasks []TaskSplit) {
 	used := make([]bool, len(members))
+	all, of := 0, []int(nil)
 	for k, t := range tasks {
 		unlisted := -len(t.Train) - len(t.Valid) - len(t.Test)
 		for _, c := range t.Classes {
@@ -345,9 +346,12 @@ func (s *Stream) noteUnlisted(members [][]int32, tasks []TaskSplit) {
 			unlisted += len(members[c])
 		}
 		if unlisted > 0 {
-			s.note("%d nodes of task %d, which the file does not list, are in the graph that learners without labels "+
-				"train on, but no probe is fitted to them or scored on them", unlisted, k+1)
+			all, of = all+unlisted, append(of, k+1)
 		}
+	}
+	if all > 0 {
+		s.note("%d nodes of tasks %v are in no list of the file: they are in the graphs that learners without labels "+
+			"train on, but no probe is fitted to them or scored on them", all, of)
 	}
 	for c, nodes := range members {
 		if !used[c] {
