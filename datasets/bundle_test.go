@@ -153,6 +153,7 @@ func TestOwnArrays(t *testing.T) {
 		"no nodes":   {ownArrays().with("y", npy("<i4", "(0,)", []int32{})), "0 labels"},
 		"x too long": {ownArrays().with("x", npy("<f4", "(5, 1)", make([]float32, 5))), `key "x": shape [5 1], want 4 rows`},
 		"no x":       {ownArrays().with("x", nil), `tiny.npz: no x (or features, attr_matrix, or the matrix attr_data`},
+		"no degrees": {ownArrays().with("x", nil), "has edge_index, y: every node needs features, such as its degree"},
 		"no edges":   {ownArrays().with("edge_index", nil), `tiny.npz: no edge_index (or edges, or the matrix adj_data`},
 		"SciPy":      {scipyCSR(), "put it as edges.npz into a folder"},
 	} {

@@ -120,8 +120,8 @@ func readFeatures(f *npzFile, n int, ds *Dataset) error {
 		return readDense(f, dense, n, ds)
 	}
 	if parts := csrParts("attr_"); !f.has(firstOf(f.has, parts...)) {
-		return fmt.Errorf("%w: %s", f.lacks("x (or features, attr_matrix, or the matrix "+strings.Join(parts, ", ")+")"),
-			featureless)
+		missing := f.lacks("x (or features, attr_matrix, or the matrix " + strings.Join(parts, ", ") + ")")
+		return fmt.Errorf("%w: %s", missing, featureless)
 	}
 	return readSparse(f, "attr_", n, ds)
 }

@@ -241,7 +241,8 @@ func TestSplitFileErrors(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int32{1, 2}, s.Tasks[0].Split.Train)
 	require.Contains(t, strings.Join(s.Notes, "\n"), "5 nodes of tasks [1] are in no list of the file: "+
-		"they are in the graphs that learners without labels train on, but no probe is fitted to them or scored on them")
+		"they are in the graphs that learners without labels train on, but no probe is fitted to them or scored on "+
+		"them")
 	require.Equal(t, 10, s.Tasks[0].Graph.NumNodes())
 	require.Contains(t, strings.Join(s.Notes, "\n"), "class 2 (5 nodes) was dropped: the split file does not name it")
 

@@ -413,7 +413,10 @@ func TestBadStreams(t *testing.T) {
 		"task 3: test node 99 is out of range":     func(s *datasets.Stream) { s.Tasks[2].Split.Test[0] = 99 },
 		"task 3: node 0 has label 7, which is not": func(s *datasets.Stream) { s.Tasks[2].Labels[0] = 7 },
 		"task 2 of the stream has index 0":         func(s *datasets.Stream) { s.Tasks[1].Index = 0 },
-		"task 2: class 0 is already in task 1":     func(s *datasets.Stream) { s.Tasks[1] = s.Tasks[0]; s.Tasks[1].Index = 1 },
+		"task 2: class 0 is already in task 1": func(s *datasets.Stream) {
+			s.Tasks[1] = s.Tasks[0]
+			s.Tasks[1].Index = 1
+		},
 	} {
 		s := smallStream()
 		change(s)
