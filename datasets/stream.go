@@ -232,7 +232,7 @@ func membersByClass(labels []int32, classes int) [][]int32 {
 func (s *Stream) chooseClasses(members [][]int32) (classes []int32, most int) {
 	for _, c := range s.listClasses(members) {
 		if len(members[c]) < 2 {
-			s.note("class %d was removed, so later classes move up: it has %d nodes, fewer than 2", c, len(members[c]))
+			s.note("class %d was removed: it has %d nodes, fewer than 2, so later classes move up", c, len(members[c]))
 			continue
 		}
 		classes = append(classes, c)

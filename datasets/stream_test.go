@@ -86,8 +86,8 @@ func TestStreamTasks(t *testing.T) {
 	require.Len(t, s.Tasks, 2)
 	require.Equal(t, []int32{0, 2}, s.Tasks[0].Classes)
 	require.Equal(t, []int32{4, 5}, s.Tasks[1].Classes)
-	for _, word := range []string{"class 1 was removed, so later classes move up", "class 3 was removed",
-		"class 6 (9 nodes) was dropped",
+	for _, word := range []string{"class 1 was removed: it has 1 nodes, fewer than 2, so later classes move up",
+		"class 3 was removed", "class 6 (9 nodes) was dropped",
 		"edges join nodes of different tasks"} {
 		require.Contains(t, fmt.Sprint(s.Notes), word)
 	}
