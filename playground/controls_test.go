@@ -119,7 +119,7 @@ func TestSolverKeys(t *testing.T) {
 	b := open(t)
 	for _, c := range []struct{ address, done, converged string }{
 		{"transport.html#eps=0.003", "page.problem.done", "page.settings.sweeps === 0"},
-		{"gromov.html#preset=local&sigma=0", "page.plan.outer", "page.settings.outer === 60"},
+		{"gromov.html#preset=local&loop=gradient", "page.plan.outer", "page.settings.outer === 60"},
 	} {
 		b.at(t, c.address)
 		b.focus("[data-picture=plan]")

@@ -149,3 +149,17 @@ func TestEmbedRefuses(t *testing.T) {
 	dir = runKept(t, "--method", "propagated-pca")
 	refused(exitFailure, "propagated-pca is a control, which trains none", dir, "-o", path)
 }
+
+// A run folder from elsewhere may claim widths for which no machine has the memory.
+func TestKeptRunThatDoesNotFit(t *testing.T) {
+	dir := runKept(t, tinyLearner...)
+	path := filepath.Join(dir, experiment.ConfigFile)
+	config, err := os.ReadFile(path)
+	require.NoError(t, err)
+	wide := strings.NewReplacer(`"hidden": 16`, `"hidden": 3000000`, `"out": 8`, `"out": 3000000`).Replace(string(config))
+	require.NotEqual(t, string(config), wide)
+	require.NoError(t, os.WriteFile(path, []byte(wide), 0o600))
+	status, _, stderr := call(t, "embed", dir, "-o", filepath.Join(t.TempDir(), "z.csv"))
+	require.NotZero(t, status)
+	require.Contains(t, stderr, "of memory: lower hidden, out or whole_graph")
+}

@@ -59,10 +59,12 @@ func newKept(r *experiment.Run, s *stream) (*engine.Engine, continual.Method, er
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := r.NewLearner(e, s)
-	if err != nil {
-		e.Close()
-		return nil, nil, err
+	if err = fits(r, s, e); err == nil {
+		var l continual.Method
+		if l, err = r.NewLearner(e, s); err == nil {
+			return e, l, nil
+		}
 	}
-	return e, l, nil
+	e.Close()
+	return nil, nil, err
 }
