@@ -40,7 +40,7 @@ func (f Figure) Size() (width, height float64) { return f.width.Points(), f.heig
 func (f Figure) Alt() string {
 	var texts []string
 	for _, text := range f.words {
-		if text = strings.Join(strings.Fields(text), " "); !slices.Contains(texts, text) {
+		if text = spoken(strings.Join(strings.Fields(text), " ")); !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}

@@ -127,6 +127,13 @@ func TestAlt(t *testing.T) {
 	grid = grid.WithTitle("two runs").WithNote("seed 0")
 	require.Equal(t, "two runs; Class-IL, saot; after learning task against accuracy on task; not run", grid.Alt())
 	require.Empty(t, Figure{}.Alt())
+	for text, want := range map[string]string{
+		`$L_{mat}$: $\pi_G - \pi_Z$`:            "L_mat: π_G − π_Z",
+		`at $10^{-2}$, $\partial L/\partial R$`: "at 10^−2, ∂L/∂R",
+		"5 $, and {so} on":                      "5 $, and {so} on",
+	} {
+		require.Equal(t, want, plain.WithTitle(text).Alt()[:len(want)], text)
+	}
 }
 
 func TestSaveFormats(t *testing.T) {

@@ -157,6 +157,34 @@ func (h typeset) math(source string, f font.Font, x, y vg.Length) (pieces []piec
 	return pieces, x
 }
 
+// spoken returns a text without the marks of mathematics: $L_{mat}$ becomes L_mat.
+func spoken(line string) string {
+	parts := strings.Split(line, "$")
+	for i := 1; i < len(parts)-1; i += 2 {
+		parts[i] = spokenMath(parts[i])
+	}
+	if len(parts)%2 == 0 { // a dollar sign without a second one
+		parts[len(parts)-1] = "$" + parts[len(parts)-1]
+	}
+	return strings.Join(parts, "")
+}
+
+func spokenMath(source string) string {
+	var b strings.Builder
+	for source != "" {
+		var sign string
+		sign, source = nextSign(source)
+		switch {
+		case sign == "-":
+			sign = "−"
+		case strings.ContainsAny(sign, `\_^{-`) && len(sign) > 1: // a group
+			sign = spokenMath(sign)
+		}
+		b.WriteString(sign)
+	}
+	return b.String()
+}
+
 // sign lays out one sign, word or number.
 func (h typeset) sign(sign string, f font.Font, x, y vg.Length) (pieces []piece, end vg.Length) {
 	first, size := utf8.DecodeRuneInString(sign)
