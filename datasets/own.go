@@ -159,7 +159,7 @@ func readOwnFeatures(b *bundle, ds *Dataset) error {
 	}
 	name := firstOf(b.has, csvNames("features")...)
 	if !b.has(name) {
-		return b.errorf(name, "missing: %s: %w", featureless, fs.ErrNotExist)
+		return b.errorf(name, "missing (%w): %s", fs.ErrNotExist, featureless)
 	}
 	return readMatrix(b, name, ds, tableSpec[float32]{header: true,
 		advice: "separate the numbers of a node with commas, and fill missing values"})

@@ -46,7 +46,8 @@ func newEmbedCommand() *cobra.Command {
 		Short: "write the embeddings of nodes by the encoder that a run kept",
 		Long: `Embed the nodes of every task by the encoder that a run with --keep-model has at its end, and write
 them to a CSV file: a line for each node, with its id in the dataset, its task, counted from 1, its label, its part of
-the split (train, valid or test), and the columns z0, z1, … of its embedding.
+the split (train, valid, test, or empty where a split file does not list it), and the columns z0, z1, … of its
+embedding.
 
 With --dataset the nodes are those of another graph with the same feature columns. It is embedded whole, with features
 scaled and edges directed as in the run. Its file has no columns for task and part.

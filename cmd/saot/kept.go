@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/pflag"
 
@@ -66,5 +67,5 @@ func newKept(r *experiment.Run, s *stream) (*engine.Engine, continual.Method, er
 		}
 	}
 	e.Close()
-	return nil, nil, err
+	return nil, nil, fmt.Errorf("load what the run kept: %w", err)
 }

@@ -21,7 +21,7 @@ func newStatusCommand() *cobra.Command {
 		Long: `List the runs in the folder of a sweep that are not done: waiting, halted (begun, and no process is at
 work), running or failed, with the tasks that are done and the error. In a file of packed results every run is done.
 
-The exit status is 1 if a run has failed or is halted.`,
+The exit status is 1 if a run has failed, is halted or cannot be read.`,
 		Example: "  saot status runs/table2",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -71,7 +71,7 @@ func statusIn(path string) (*statusJSON, error) {
 }
 
 func statusOf(s *experiment.Sweep) (*statusJSON, error) {
-	all := &statusJSON{Total: len(s.Runs), Count: map[experiment.State]int{}}
+	all := &statusJSON{Total: len(s.Runs) + len(s.Unreadable), Count: map[experiment.State]int{}}
 	for _, err := range s.Unreadable {
 		all.Unreadable = append(all.Unreadable, oneLine(err))
 	}
@@ -127,8 +127,11 @@ func (s *statusJSON) write(out io.Writer) error {
 	return t.Flush()
 }
 
-// unfinished is an error where runs are left that no process works on.
+// unfinished is an error where runs are left that no process works on, or that cannot be read.
 func (s *statusJSON) unfinished() error {
+	if n := len(s.Unreadable); n > 0 {
+		return fmt.Errorf("%d runs cannot be read", n)
+	}
 	if failed, halted := s.Count[experiment.Failed], s.Count[experiment.Halted]; failed+halted > 0 {
 		return fmt.Errorf("runs that are not done: %d failed, %d halted: saot sweep continues what is halted, and "+
 			"with --retry-failed what has failed; remove the folder of a run that no spec names", failed, halted)

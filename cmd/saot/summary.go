@@ -107,7 +107,7 @@ type scoreJSON struct {
 func runAsJSON(r *continual.Result, dir string) runJSON {
 	out := runJSON{Folder: dir, Method: r.Method, Dataset: r.Dataset.Name, Tasks: r.Dataset.Tasks,
 		Classes: r.Dataset.Classes, Seed: r.Seed, Engine: r.Engine.Name, Seconds: r.Seconds,
-		Notes: r.Dataset.Notes}
+		Notes: append([]string{}, r.Dataset.Notes...)}
 	for _, s := range r.Scores {
 		out.Scores = append(out.Scores, scoreJSON{s.Setting, s.Probe, s.AP, s.AF, s.Matrix})
 	}

@@ -88,8 +88,9 @@ type partial struct {
 // bound: a sparse file may claim any.
 const maxHeader = 256 << 20
 
-// checkpointMagic is the first line of a checkpoint: a word, and the number of the format.
-const checkpointWord, checkpointMagic = "saot-checkpoint ", "saot-checkpoint 4\n"
+const checkpointWord = "saot-checkpoint " // a checkpoint begins with it, and the number of its format
+
+const checkpointMagic = checkpointWord + "4\n"
 
 // ReadIdentity tells which run a folder's checkpoint belongs to, so that it can be set up again and resumed, and how
 // many of its tasks are done. It does not read the state of the learner, which may be damaged, and take a resumed run

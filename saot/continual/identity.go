@@ -90,22 +90,19 @@ func configDifference(was, now json.RawMessage) string {
 	if err1 != nil || err2 != nil {
 		return "the configuration differs"
 	}
-	before, after := map[string]string{}, map[string]string{}
+	type values struct{ was, now string }
+	fields := map[string]values{}
 	for _, l := range a {
-		before[l.Path] = l.Text
+		fields[l.Path] = values{cmp.Or(l.Text, `""`), "absent"}
 	}
 	for _, l := range b {
-		after[l.Path] = l.Text
+		was := cmp.Or(fields[l.Path].was, "absent")
+		fields[l.Path] = values{was, cmp.Or(l.Text, `""`)}
 	}
 	var all []string
-	for path := range before {
-		if _, ok := after[path]; !ok {
-			after[path] = "absent"
-		}
-	}
-	for _, path := range slices.Sorted(maps.Keys(after)) {
-		if x := cmp.Or(before[path], "absent"); x != after[path] {
-			all = append(all, fmt.Sprintf("%s was %s and is now %s", path, x, after[path]))
+	for _, path := range slices.Sorted(maps.Keys(fields)) {
+		if v := fields[path]; v.was != v.now {
+			all = append(all, fmt.Sprintf("%s was %s and is now %s", path, v.was, v.now))
 		}
 	}
 	if len(all) == 0 { // a number that was text, or an object without fields

@@ -344,6 +344,9 @@ func TestVersionsOfBuild(t *testing.T) {
 		Settings: vcs})
 	require.Equal(t, Versions{Go: built.Go, Module: "v1.3", GoMLX: "v0.9"}, used,
 		"the commit is of the module that uses this one")
+	deps[1].Replace = &debug.Module{Path: "../saot"}
+	used = versionsOf(&debug.BuildInfo{Main: debug.Module{Path: "example.com/mine", Version: "v7"}, Deps: deps})
+	require.Equal(t, "(devel)", used.Module, "a folder stands in for the version")
 	require.Equal(t, Versions{Go: built.Go, Module: "unknown", GoMLX: "unknown"}, versionsOf(&debug.BuildInfo{}))
 
 	program, err := os.ReadFile(os.Args[0])

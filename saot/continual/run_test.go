@@ -267,6 +267,7 @@ func TestDifferenceFromNoConfiguration(t *testing.T) {
 		"":                          {`{"settings": {"centred": true, "b": 1}}`, `{"settings": {"b": 1, "centered": true}}`},
 		"s.b.c was 1 and is now 2":  {`{"s": {"a": 0, "b": {"c": 1}}}`, `{"s": {"a": 0, "b": {"c": 2}}}`},
 		"the configuration differs": {`{"a": "5"}`, `{"a": 5}`},
+		`a was "" and is now absent, b was "" and is now x`: {`{"a": "", "b": ""}`, `{"b": "x"}`},
 		"a was 0 and is now 1, b was 0 and is now absent, c was absent and is now 2, and 2 more": {
 			`{"a": 0, "b": 0, "d": 0, "e": 0}`, `{"a": 1, "c": 2, "d": 3, "e": 3}`},
 	} {

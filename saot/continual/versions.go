@@ -1,6 +1,7 @@
 package continual
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
@@ -16,9 +17,11 @@ type Versions struct {
 	Module string `json:"module"`           // version of this module
 	Commit string `json:"commit,omitempty"` // of this module, in full; empty where the build does not record it
 	Dirty  bool   `json:"dirty,omitempty"`  // files differed from the commit
-	Build  string `json:"build,omitempty"`  // SHA-256 of the program where no commit tells it from others
+	Build  string `json:"build,omitempty"`  // SHA-256 of a program of this module that no commit tells from others
 	GoMLX  string `json:"gomlx"`
 }
+
+const this = "github.com/saot-go/saot"
 
 // versions names the software of this process. Tests stand in for other builds.
 var versions = sync.OnceValue(func() Versions {
@@ -27,7 +30,7 @@ var versions = sync.OnceValue(func() Versions {
 		info = &debug.BuildInfo{}
 	}
 	v := versionsOf(info)
-	if v.Dirty || v.Commit == "" && (v.Module == "(devel)" || v.Module == "unknown") {
+	if info.Main.Path == this && (v.Dirty || v.Commit == "" && v.Module == "(devel)") {
 		v.Build = programSum()
 	}
 	return v
@@ -54,11 +57,12 @@ func programSum() string {
 // versionsOf reads what the build recorded. The commit is that of the main module, which may be another one that uses
 // this one: then it is left out.
 func versionsOf(info *debug.BuildInfo) Versions {
-	const this = "github.com/saot-go/saot"
 	v := Versions{Go: runtime.Version(), Module: "unknown", GoMLX: "unknown"}
 	for _, module := range append([]*debug.Module{&info.Main}, info.Deps...) {
 		switch {
 		case module.Version == "":
+		case module.Path == this && module.Replace != nil:
+			v.Module = cmp.Or(module.Replace.Version, "(devel)") // of a folder
 		case module.Path == this:
 			v.Module = module.Version
 		case module.Path == "github.com/gomlx/gomlx":

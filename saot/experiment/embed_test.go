@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
@@ -32,14 +33,16 @@ func embedRun(ctx context.Context, dir string) map[int32][]float32 {
 		z, err := learner.(continual.Learner).Embed(ctx, task.Graph)
 		check(err)
 		for k, node := range task.Nodes { // node k of the task's graph
-			embeddings[node] = z.Data[k*z.Cols : (k+1)*z.Cols]
+			if task.Labels[k] >= 0 { // else it is of an earlier task
+				embeddings[node] = z.Data[k*z.Cols : (k+1)*z.Cols]
+			}
 		}
 	}
 	return embeddings
 }
 
-// embedNew embeds nodes that no run has seen. x holds their features, row after row; edges lead from node from[i] to
-// node to[i].
+// embedNew embeds nodes that no run has seen. x holds their features, row after row; edges join from[i] and
+// to[i], or, in a run with directed edges, lead from one to the other.
 func embedNew(ctx context.Context, dir string, x []float32, columns int, from, to []int32) *continual.Embedding {
 	run, err := experiment.ReadRun(dir)
 	check(err)
@@ -50,7 +53,11 @@ func embedNew(ctx context.Context, dir string, x []float32, columns int, from, t
 	check(err)
 	check(continual.LoadKept(dir, learner)) // a service does all this once, the rest for each request
 	g := &graph.Graph{Features: graph.Features{Rows: len(x) / columns, Cols: columns, Dense: x}}
-	g.Adjacency, err = graph.NewAdjacency(g.Features.Rows, from, to)
+	newAdjacency := graph.NewAdjacency
+	if run.Direction == datasets.Directed {
+		newAdjacency = graph.NewDirected
+	}
+	g.Adjacency, err = newAdjacency(g.Features.Rows, from, to)
 	check(err)
 	check(g.Features.Normalize(run.Features)) // Embed cannot tell whether this is missing
 	z, err := learner.Embed(ctx, g)

@@ -145,8 +145,11 @@ export abstract class Picture {
   /** Draws with another pen. */
   drawWith(pen: Pen) {
     this.pen = pen;
-    this.draw(theme());
-    this.pen = this.screen;
+    try {
+      this.draw(theme());
+    } finally {
+      this.pen = this.screen;
+    }
   }
 
   /** The place of a pointer, in pixels of the picture. */
