@@ -395,7 +395,7 @@ func TestLayoutErrors(t *testing.T) {
 		"header alone": {LayoutCSV, own("labels.csv", "label\n"), "labels.csv: no labels"},
 		"empty labels": {LayoutCSV, own("labels.csv", ""), "labels.csv: no labels"},
 		"no features.csv": {LayoutCSV, csv.with("features.csv", nil),
-			"features.csv: missing (file does not exist): every node needs features, such as its degree (see docs/howto/graph.md)"},
+			"features.csv: missing (file does not exist): every node needs features, such as its degree (see docs"},
 		"tabs": {LayoutCSV, own("edges.csv", "0\t1\n1\t2\n"),
 			"edges.csv: line 2 has 1 columns, want 2: a line holds two node ids with a comma"},
 		"names": {LayoutCSV, own("edges.csv", "u0,u1\nu1,u2\n"), `line 2, column 1 is "u1", want a node from 0 to 3: a line holds`},
