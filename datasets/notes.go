@@ -18,7 +18,7 @@ func (ds *Dataset) noteUnread(f *npzFile) {
 	rest := maps.Clone(f.entries)
 	maps.DeleteFunc(rest, func(key string, _ *zip.File) bool { return f.opened[key] })
 	if len(rest) > 0 {
-		ds.note("not read in %s: %s", filepath.Base(f.path), (&npzFile{entries: rest}).keys())
+		ds.note("not read in %s: %s", filepath.Base(f.path), printed(rest))
 	}
 }
 

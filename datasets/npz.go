@@ -245,9 +245,12 @@ func (f *npzFile) parseHeader(key, text string) (*npyArray, error) {
 	return a, nil
 }
 
-func (f *npzFile) keys() string {
+func (f *npzFile) keys() string { return printed(f.entries) }
+
+// printed names keys of an archive.
+func printed(entries map[string]*zip.File) string {
 	var keys []string
-	for k := range f.entries {
+	for k := range entries {
 		keys = append(keys, fetch.Printable(k))
 	}
 	if len(keys) == 0 {

@@ -1,14 +1,13 @@
 package playground
 
 import (
-	"encoding/xml"
-	"errors"
-	"io"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/internal/browsertest"
 )
 
 // catch keeps what the page saves from now on, instead of a download.
@@ -66,17 +65,7 @@ func TestSavedPictures(t *testing.T) {
 		require.Equal(t, page+".svg", b.Text(`saved[0]`))
 		require.Regexp(t, `^`+page+`\.svg: \d+ kB$`, b.Text(said))
 		svg := b.Text(`saved[1]`)
-		elements := map[string]int{}
-		for d := xml.NewDecoder(strings.NewReader(svg)); ; {
-			token, err := d.Token()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			require.NoError(t, err)
-			if e, ok := token.(xml.StartElement); ok {
-				elements[e.Name.Local]++
-			}
-		}
+		elements := browsertest.Elements(t, svg)
 		require.Equal(t, []int{1, 2, 0}, []int{elements["svg"], elements["g"], elements["image"]}, state)
 		require.Contains(t, svg, "<desc>"+page+".html#"+strings.ReplaceAll(b.Text(`page.address()`), "&", "&amp;"))
 		for _, wrong := range []string{"NaN", "undefined", "null", "var(", " style="} {

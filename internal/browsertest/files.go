@@ -1,8 +1,13 @@
 package browsertest
 
 import (
+	"encoding/xml"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
+	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
@@ -101,4 +106,20 @@ func (b *Tab) Copied(act func()) string {
 	} true`)
 	b.Until(`copied !== 'nothing'`)
 	return b.Text(`copied`)
+}
+
+// Elements counts the elements of a picture in SVG by their names. It fails the test if the picture is not XML.
+func Elements(t *testing.T, svg string) map[string]int {
+	t.Helper()
+	count := map[string]int{}
+	for d := xml.NewDecoder(strings.NewReader(svg)); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return count
+		}
+		require.NoError(t, err)
+		if e, ok := token.(xml.StartElement); ok {
+			count[e.Name.Local]++
+		}
+	}
 }

@@ -3,11 +3,8 @@ package viewer
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/xml"
-	"errors"
 	"fmt"
 	"image/gif"
-	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -418,17 +415,7 @@ func TestExportFrame(t *testing.T) {
 	b.Until(`now() === 'task 2 of 3, step 0'`)
 	name, svg := b.exported("save this frame as SVG")
 	require.Equal(t, "saot-on-ring-seed-0-task2-step0.svg", name)
-	elements := map[string]int{}
-	for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
-		token, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		require.NoError(t, err)
-		if e, ok := token.(xml.StartElement); ok {
-			elements[e.Name.Local]++
-		}
-	}
+	elements := browsertest.Elements(t, string(svg))
 	require.Equal(t, 6, elements["svg"], "the picture, and five panels")
 	require.Greater(t, elements["path"], 60)
 	require.Contains(t, string(svg), "task 2 of 3, step 0")
