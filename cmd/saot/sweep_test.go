@@ -402,9 +402,13 @@ func TestChosenSpecs(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, packed)
 	for _, file := range packed {
-		status, stdout, stderr := call(t, "tune", "--mixed", file, "--seeds", "0,1,2")
-		require.Zero(t, status, stderr)
 		name := strings.TrimSuffix(filepath.Base(file), ".jsonl.gz") + ".yaml"
+		seeds := "0,1,2"
+		if name == "cora-ml.yaml" { // its runs are the shortest
+			seeds = "0,1,2,3,4"
+		}
+		status, stdout, stderr := call(t, "tune", "--mixed", file, "--seeds", seeds)
+		require.Zero(t, status, stderr)
 		committed, err := os.ReadFile(filepath.Join("../../saot/experiment/specs/chosen", name))
 		require.NoError(t, err)
 		require.Equal(t, stdout, string(committed))
