@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/internal/golden"
 )
 
 const (
@@ -32,8 +34,6 @@ type shown struct {
 
 // TestGallery holds that docs/gallery.md shows every plotting function by an example. The examples' own test compares
 // the pictures with what the code draws.
-//
-//	go test ./plotting -run 'TestGallery|Example' -update
 func TestGallery(t *testing.T) {
 	functions := drawingFunctions(t)
 	examples := galleryExamples(t)
@@ -43,20 +43,15 @@ func TestGallery(t *testing.T) {
 		drawn = append(drawn, e.calls...)
 		require.LessOrEqual(t, strings.Count(e.code, "\n"), galleryLines, "%s: shorten the example", e.function)
 		info, err := os.Stat(filepath.Join(pictures, e.picture))
-		require.NoError(t, err, "go test ./plotting -run Example -update draws it")
+		require.NoError(t, err, "go generate ./plotting draws it")
 		size += int(info.Size())
 	}
 	for name := range functions {
 		require.Contains(t, drawn, name, "no example in the gallery calls %s", name)
 	}
 	require.Less(t, size, galleryBytes)
-	page := galleryText(examples, functions)
-	if *update {
-		require.NoError(t, os.WriteFile(galleryPage, []byte(page), 0o644))
-	}
-	before, err := os.ReadFile(galleryPage)
-	require.NoError(t, err)
-	require.Equal(t, page, string(before), "go test ./plotting -run TestGallery -update writes it")
+	require.NoError(t, golden.SameText(galleryPage, galleryText(examples, functions), *update),
+		"go generate ./plotting writes it")
 }
 
 // drawing is an exported function that returns a Figure.
@@ -147,7 +142,7 @@ examples. Data that several of them share come from helpers in
 [example_test.go](../plotting/example_test.go) and [example_map_test.go](../plotting/example_map_test.go): clouds of
 points, plans, runs. Their figures are invented.
 
-This page is made by ` + "`go test ./plotting -run 'TestGallery|Example' -update`" + `. ` + "`go doc ./plotting`" + ` says how
+This page is made by ` + "`go generate ./plotting`" + `. ` + "`go doc ./plotting`" + ` says how
 to write mathematics, to fix limits across frames, and to share a color scale.
 
 `)

@@ -21,7 +21,7 @@ import (
 	"github.com/saot-go/saot/plotting"
 )
 
-// update makes the examples write their pictures: go test ./plotting -run Example -update
+//go:generate go test . -count 1 -run TestGallery|Example -update
 var update = flag.Bool("update", false, "write docs/gallery/*.png instead of comparing with them")
 
 // pictures is the folder of the pictures that examples draw, which docs/gallery.md shows.

@@ -2,9 +2,11 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -54,9 +56,10 @@ func newInstallCommand(name, spec, label, size, platforms string) *cobra.Command
 		Long: `Fetch ` + label + ` (` + size + ` on the disk) as Python packages, from the index that
 PIP_INDEX_URL or pip's configuration names, if one does, else from PyPI. Every package is checked against a pinned
 SHA-256; neither Python nor pip has to be there, and nothing of a package is run. A download that broke off is resumed
-by the next call. With --from nothing is fetched, and packages that are missing are listed. ` + platforms,
+by the next call. With --from nothing is fetched, and
+the addresses of missing packages are printed, for a machine with a network. ` + platforms,
 		Example: `  saot engines install ` + name + `
-  saot engines install ` + name + ` --from DIR   without network; lists what DIR lacks`,
+  saot engines install ` + name + ` --from DIR   without network; prints the addresses of what DIR lacks`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, file := range from { // though all may be installed already
@@ -66,6 +69,10 @@ by the next call. With --from nothing is fetched, and packages that are missing 
 			}
 			tellUnusable(cmd, spec, true)
 			path, err := install.Engine(cmd.Context(), name, from, cmd.ErrOrStderr())
+			if missing, ok := errors.AsType[*install.MissingError](err); ok {
+				_, err2 := fmt.Fprintln(cmd.OutOrStdout(), strings.Join(missing.URLs, "\n"))
+				return errors.Join(fmt.Errorf("%w: stdout has their addresses", err), err2)
+			}
 			if err != nil {
 				return err
 			}

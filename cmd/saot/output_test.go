@@ -227,6 +227,15 @@ func TestUsageErrors(t *testing.T) {
 	require.Contains(t, stderr, "already holds")
 	require.Contains(t, stderr, "continue that one with saot run --resume ")
 	require.NotContains(t, stderr, "engine:", "before anything is loaded")
+	if runtime.GOOS == "linux" && runtime.GOARCH == "amd64" { // for which there are packages
+		status, stdout, stderr := call(t, "engines", "install", "cuda", "--from", t.TempDir())
+		require.Equal(t, exitFailure, status)
+		require.Contains(t, stderr, "packages are not among the given files")
+		require.NotEmpty(t, stdout)
+		for line := range strings.Lines(stdout) { // what wget -i takes
+			require.Regexp(t, `^https?://\S+\.whl\n$`, line)
+		}
+	}
 	status, _, stderr = call(t, "engines", "install", "xla", "--from", "nothere.whl")
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, "nothere.whl")

@@ -15,30 +15,25 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/internal/fixture"
+	"github.com/saot-go/saot/internal/golden"
 	"github.com/saot-go/saot/saot/method"
 )
 
 const referenceFolder = "../../docs/reference"
 
-// docs/reference is made from the code: go test ./cmd/saot -run TestReference -update writes it.
+// docs/reference is made from the code: go generate ./cmd/saot writes it.
 func TestReference(t *testing.T) {
 	home := fixture.Cache(t)
 	require.NotContains(t, commandReference(), home, "no default is of this machine")
 	for name, text := range map[string]string{"commands.md": commandReference(), "settings.md": settingReference()} {
 		path := filepath.Join(referenceFolder, name)
-		if *update {
-			require.NoError(t, os.MkdirAll(referenceFolder, 0o755))
-			require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-			continue
-		}
-		before, err := os.ReadFile(path)
-		require.NoError(t, err)
-		require.Equal(t, text, string(before), "%s: go test ./cmd/saot -run TestReference -update writes it", path)
+		assert.NoError(t, golden.SameText(path, text, *update), "go generate ./cmd/saot writes it")
 	}
 }
 
@@ -224,18 +219,10 @@ Defaults are those of no dataset in particular: ` +
 	return b.String()
 }
 
-// What presets and streams change in the settings of each method, which the page of settings does not show. go test
-// ./cmd/saot -run TestPresets -update writes it. docs/paper.md has what the paper states of its four streams.
+// What presets and streams change in the settings of each method, which the page of settings does not show. go generate
+// ./cmd/saot writes it. docs/paper.md has what the paper states of its four streams.
 func TestPresets(t *testing.T) {
-	const path = "testdata/presets.txt"
-	text := presets()
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-		return
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), text, "go test ./cmd/saot -run TestPresets -update writes %s", path)
+	require.NoError(t, golden.SameText("testdata/presets.txt", presets(), *update), "go generate ./cmd/saot writes it")
 }
 
 // presets lists, by the methods that share it, which settings are not those by default of no dataset in particular.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/internal/golden"
@@ -19,7 +20,10 @@ import (
 	"github.com/saot-go/saot/saot/experiment/report"
 )
 
-var update = flag.Bool("update", false, "write the tables into the documents")
+// go generate ./cmd/saot writes what is made of the code and of results: references, chosen specs, tables, pictures.
+//
+//go:generate go test . -count 1 -run TestReference|TestPresets|TestChosenSpecs|Documents -update
+var update = flag.Bool("update", false, "write what tests compare with the code and with results")
 
 // Where a document has <!-- saot table … --> or <!-- saot tune … --> and <!-- end -->, what stands between is what the
 // command prints, without headings and legends that the document has already.
@@ -38,12 +42,7 @@ func TestDocuments(t *testing.T) {
 			tables++
 			return part[1] + document.once(stdout) + part[4]
 		})
-		if *update && after != string(before) {
-			require.NoError(t, os.WriteFile(path, []byte(after), 0o644))
-			continue
-		}
-		require.Equal(t, after, string(before), "%s: go test ./cmd/saot -run TestDocuments -update writes the tables",
-			path)
+		assert.NoError(t, golden.SameText(path, after, *update), "go generate ./cmd/saot writes the tables")
 	}
 	require.Positive(t, tables)
 }
@@ -140,7 +139,7 @@ func requireSamePicture(t *testing.T, shown, drawn string) {
 	got, err := os.ReadFile(drawn)
 	require.NoError(t, err)
 	require.NoError(t, golden.SamePicture(shown, got),
-		"go test ./cmd/saot -run TestPicturesOfDocuments -update draws it")
+		"go generate ./cmd/saot draws it")
 }
 
 // The page of results is for reading: its tables of all methods are behind links.

@@ -85,7 +85,7 @@ func (o *runOptions) command() *cobra.Command {
 	f.StringSliceVar(&o.probes, "probe", []string{"paper", "converged"}, "linear probes: paper, converged")
 	f.IntVar(&o.ProbeRows, "probe-rows", experiment.DefaultProbeRows,
 		"largest number of train nodes to fit probes to; each class keeps its share; 0 means all")
-	f.Var(text{&o.log}, "log", "on stderr: progress (on a terminal only), text or json lines")
+	f.Var(text{&o.log}, "log", "on stderr: progress (on a terminal only), text, or json: an object on each line")
 	f.Var(text{&o.Features}, "features", "scaling of feature rows: raw, binary, rowsum or l2")
 	f.Var(text{&o.Direction}, "direction",
 		"undirected or directed: whether stored edges keep their directions; generated graphs have none")

@@ -12,9 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/internal/fixture"
+	"github.com/saot-go/saot/internal/golden"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/experiment"
 )
@@ -409,9 +411,8 @@ func TestChosenSpecs(t *testing.T) {
 		}
 		status, stdout, stderr := call(t, "tune", "--mixed", file, "--seeds", seeds)
 		require.Zero(t, status, stderr)
-		committed, err := os.ReadFile(filepath.Join("../../saot/experiment/specs/chosen", name))
-		require.NoError(t, err)
-		require.Equal(t, stdout, string(committed))
+		path := filepath.Join("../../saot/experiment/specs/chosen", name)
+		assert.NoError(t, golden.SameText(path, stdout, *update), "go generate ./cmd/saot writes it")
 	}
 }
 

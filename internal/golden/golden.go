@@ -1,5 +1,5 @@
-// Package golden compares the pictures that tests draw with committed ones, and tells whether this program rounds
-// numbers as the committed ones are rounded.
+// Package golden compares the texts and pictures that tests make with committed ones, and tells whether this program
+// rounds numbers as the committed ones are rounded.
 package golden
 
 import (
@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 )
 
 // Exact reports whether this program rounds as the one that wrote the goldens, which ran on amd64 and did not fuse a
@@ -24,6 +25,30 @@ func Exact() bool {
 //
 //go:noinline
 func sum(x, y, z float64) float64 { return x*y + z }
+
+// SameText compares a text with the one in a file, or writes it there. Its error names the first line that differs.
+func SameText(path, got string, update bool) error {
+	if update {
+		return os.WriteFile(path, []byte(got), 0o644)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil || string(data) == got {
+		return err
+	}
+	was, now, line := strings.Split(string(data), "\n"), strings.Split(got, "\n"), 0
+	for line < min(len(was), len(now)) && was[line] == now[line] {
+		line++
+	}
+	return fmt.Errorf("%s:%d is old:\n- %s\n+ %s", path, line+1, lineOf(was, line), lineOf(now, line))
+}
+
+// lineOf returns the beginning of a line, or that there is none.
+func lineOf(lines []string, i int) string {
+	if i >= len(lines) {
+		return "(the end)"
+	}
+	return fmt.Sprintf("%.300s", lines[i])
+}
 
 // SamePicture compares a PNG with one in a file: means over blocks of 4 by 4 pixels may differ by 20 of 255. Another
 // machine's rounding moves an edge by a hundredth of a pixel, which changes a block by less; a marker that moves by

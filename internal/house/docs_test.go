@@ -128,7 +128,7 @@ func TestFunctionsOfAnExample(t *testing.T) {
 			require.True(t, strings.Contains(example, "\n"+block[2]+"\n"), "it has not this function:\n%s", block[2])
 		}
 	}
-	require.Equal(t, 2, functions)
+	require.Equal(t, 3, functions)
 }
 
 // The tests that documents name exist.

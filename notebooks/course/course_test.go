@@ -19,6 +19,7 @@ import (
 	"github.com/saot-go/saot/playground"
 )
 
+//go:generate go test . -count 1 -run Table|Pictures -update
 var update = flag.Bool("update", false, "write the notebooks' table and its pictures again")
 
 // The pictures of the notebooks' table are those that the notebooks show.
@@ -38,7 +39,7 @@ func TestPicturesAreThoseOfTheNotebooks(t *testing.T) {
 		shown, kept := pixels(t, p.picture), pixels(t, committed)
 		require.Equal(t, shown.Rect, kept.Rect, name)
 		require.True(t, bytes.Equal(shown.Pix, kept.Pix),
-			"%s is old: go test ./notebooks/course -run Pictures -update", name)
+			"%s is old: go generate ./notebooks/course", name)
 	}
 }
 

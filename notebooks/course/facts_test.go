@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/internal/golden"
 )
 
 // first returns a first cell with a table and what follows it.
@@ -78,11 +80,7 @@ func TestTableHasTheFactsOfTheNotebooks(t *testing.T) {
 		cells := fmt.Sprintf(" %s | %s | %s |", facts.Level, minutes, facts.Needs)
 		text = strings.Replace(text, rows[i][0], rows[i][1]+cells+rows[i][4], 1)
 	}
-	if *update {
-		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
-		return
-	}
-	require.Equal(t, text, string(committed), "the table is old: go test ./notebooks/course -run Table -update")
+	require.NoError(t, golden.SameText(name, text, *update), "go generate ./notebooks/course writes it")
 }
 
 // The index has the facts of each notebook.

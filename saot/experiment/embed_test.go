@@ -1,6 +1,7 @@
 package experiment_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -65,7 +66,29 @@ func embedNew(ctx context.Context, dir string, x []float32, columns int, from, t
 	return z
 }
 
-// The embeddings of a run's nodes, and of a graph whose features are not scaled yet: here that of the first task.
+// learnNext takes the learner that a run kept through a further task, and writes it to a file. Load reads that file
+// into a learner that New made in the same way.
+func learnNext(ctx context.Context, dir string, next *graph.Graph, path string) *continual.TaskReport {
+	run, err := experiment.ReadRun(dir)
+	check(err)
+	result, err := continual.ReadResult(filepath.Join(dir, continual.ResultFile))
+	check(err)
+	compute, err := run.OpenEngine()
+	check(err)
+	defer compute.Close()
+	learner, err := saot.New(compute, *run.Of.(*saot.Config), next.Features.Cols, nil, run.Seed)
+	check(err)
+	check(continual.LoadKept(dir, learner))
+	report, err := learner.Learn(ctx, result.Dataset.Tasks, next, nil) // with replay and the teacher
+	check(err)
+	var state bytes.Buffer
+	check(learner.Save(&state))
+	check(os.WriteFile(path, state.Bytes(), 0o600))
+	return report
+}
+
+// The embeddings of a run's nodes, and of a graph whose features are not scaled yet: here that of the first task. Then
+// that graph is learned as a third task.
 func ExampleReadRun_embeddings() {
 	parent, err := os.MkdirTemp("", "saot-*")
 	check(err)
@@ -104,7 +127,12 @@ func ExampleReadRun_embeddings() {
 		}
 	}
 	fmt.Println(z.Cols, "columns, the same:", z.Rows == len(task.Nodes) && largest < 1e-5)
+
+	check(g.Features.Normalize(graph.L2))
+	report := learnNext(ctx, folder.Path, g, filepath.Join(folder.Path, "learner"))
+	fmt.Println("learned with replay:", report.Nodes > g.NumNodes())
 	// Output:
 	// 200 nodes
 	// 8 columns, the same: true
+	// learned with replay: true
 }

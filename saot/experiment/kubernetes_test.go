@@ -28,7 +28,7 @@ func manifestOptions() KubernetesOptions {
 func TestKubernetesManifest(t *testing.T) {
 	text, err := KubernetesManifest(manifestJob(), manifestOptions())
 	require.NoError(t, err)
-	golden(t, "kubernetes/job.yaml", text)
+	committed(t, "kubernetes/job.yaml", text)
 	again, err := KubernetesManifest(manifestJob(), manifestOptions())
 	require.NoError(t, err)
 	require.Equal(t, text, again)

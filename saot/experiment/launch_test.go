@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -9,19 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/internal/file"
+	"github.com/saot-go/saot/internal/golden"
 	"github.com/saot-go/saot/saot/continual"
 )
 
-// golden compares with a file of testdata, or writes it under -update.
-func golden(t *testing.T, name string, got []byte) {
+// committed compares with a file of testdata.
+func committed(t *testing.T, name string, got []byte) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.WriteFile(path, got, 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), string(got), "-update writes %s", path)
+	require.NoError(t, golden.SameText(filepath.Join("testdata", name), string(got), *update),
+		"go generate ./saot/experiment writes it")
 }
 
 func TestDemandOf(t *testing.T) {

@@ -27,7 +27,7 @@ func TestSlurmScript(t *testing.T) {
 	}, SlurmOptions{Dir: "/shared/the runs", WorkDir: "/home/me", Partition: "gpu", Account: "lab 3",
 		Extra: []string{"--qos=low"}})
 	require.NoError(t, err)
-	golden(t, "slurm.sh", script)
+	committed(t, "slurm.sh", script)
 }
 
 func TestSlurmScriptRefuses(t *testing.T) {

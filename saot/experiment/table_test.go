@@ -19,7 +19,8 @@ import (
 	"github.com/saot-go/saot/saot/continual"
 )
 
-var update = flag.Bool("update", false, "write testdata/table.* instead of comparing with them")
+//go:generate go test . -count 1 -update
+var update = flag.Bool("update", false, "write files of testdata instead of comparing with them")
 
 // example is a stream of the paper's with all that a table may hold: a tie, a row that is worse, one with a seed less
 // under one probe, a supervised method, two settings of one method with characters that every format must escape.
@@ -142,7 +143,7 @@ func TestFormats(t *testing.T) {
 		want, err := os.ReadFile(path)
 		require.NoError(t, err)
 		require.Equal(t, tenDigits(string(want)), tenDigits(out.String()),
-			"go test ./saot/experiment -run TestFormats -update writes %s", path)
+			"go generate ./saot/experiment writes %s", path)
 	}
 }
 

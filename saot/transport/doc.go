@@ -31,7 +31,7 @@
 //	                                         FrobeniusPlanLoss
 //
 // SAOT computes its π_G here, while the engine trains. This package does without GoMLX: it is small enough for a web
-// page.
+// page. Its functions may be called from several goroutines at once; a FusedGromovSolver may not.
 //
 // # Values
 //

@@ -226,10 +226,20 @@ func (b bundle) given(ctx context.Context, from []string) (archives []string, er
 		}
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("%d of the %d packages are not among the given files, or damaged, or other builds: %s",
-			len(missing), len(b.wheels), strings.Join(missing, "\n"))
+		return nil, &MissingError{Packages: len(b.wheels), URLs: missing}
 	}
 	return archives, nil
+}
+
+// MissingError says that packages of an engine are not among the files that Engine was given.
+type MissingError struct {
+	Packages int      // of the engine
+	URLs     []string // of the missing ones
+}
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%d of the %d packages are not among the given files, or damaged, or other builds", len(e.URLs),
+		e.Packages)
 }
 
 // withinFolders returns paths with the .whl files in each folder instead of the folder.
