@@ -74,7 +74,7 @@ func newAcross(groups []*Group, of Column) (*Table, error) {
 			continue
 		}
 		c := of
-		c.Dataset, c.Title = name, name+g[0].generated()
+		c.Dataset, c.Title = name, name+g[0].kind()
 		t.Columns = append(t.Columns, c)
 	}
 	if len(left) > 0 {

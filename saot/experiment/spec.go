@@ -32,7 +32,7 @@ import (
 //	  grid: {alpha: [0, 0.5, 1]}    # the same with several values: a run for each combination
 //
 // More keys of an entry are preset (default, paper or fast), features, direction, probe_rows, and stream, whose fields
-// are those of datasets.StreamOptions.
+// are those of datasets.StreamOptions. There split_seed and order_seed may be the word seed: that of each run.
 type Spec struct {
 	Name  string // of its file, without the extension
 	About string
@@ -260,12 +260,18 @@ type shared struct {
 	direction datasets.Direction
 	features  graph.Normalization
 	cut       datasets.StreamOptions
-	faulty    bool // the entry is wrong in more than settings of methods
+	bySeed    []string // fields of cut that are each run's seed
+	faulty    bool     // the entry is wrong in more than settings of methods
 }
 
 // stream sets how the dataset is cut.
-func (e *entry) stream(cut *datasets.StreamOptions, bad *faults) {
+func (e *entry) stream(c *shared, bad *faults) {
+	cut := &c.cut
 	for _, f := range e.Stream {
+		if ownSeed(cut, f.Path) != nil && f.Value.Text == bySeed {
+			c.bySeed = append(c.bySeed, f.Path)
+			continue
+		}
 		bad.add(f.Line, fields.Apply(cut, []fields.Change{f}))
 		zero := map[string]bool{"classes_per_task": cut.ClassesPerTask == 0, "train_ratio": cut.TrainRatio == 0,
 			"test_ratio": cut.TestRatio == 0}
@@ -273,8 +279,8 @@ func (e *entry) stream(cut *datasets.StreamOptions, bad *faults) {
 			bad.add(f.Line, fmt.Errorf("stream: %s is 0, want more", f.Path))
 		}
 	}
-	if cut.OrderSeed != 0 && cut.Order != datasets.OrderRandom {
-		bad.add(e.line, fmt.Errorf("stream: order_seed is %d: want class_order: random with it", cut.OrderSeed))
+	if cut.Order != datasets.OrderRandom && (cut.OrderSeed != 0 || slices.Contains(c.bySeed, orderSeed)) {
+		bad.add(e.line, errors.New("stream: order_seed is set: want class_order: random with it"))
 	}
 	for _, err := range check.Each(cut.Validate()) {
 		inFiles := fields.InFiles(*cut)
@@ -300,7 +306,7 @@ func (e *entry) base(bad *faults) shared {
 			c.probes = append(c.probes, probe)
 		}
 	}
-	e.stream(&c.cut, bad)
+	e.stream(&c, bad)
 	for _, s := range e.Seeds {
 		if s.err != nil {
 			bad.add(s.line, fmt.Errorf("a seed %w", s.err))
@@ -332,7 +338,11 @@ func (c *shared) of(dataset string, d *method.Definition, seed uint64, point cha
 	if c.entry.ProbeRows != nil && d.Probed() {
 		s.ProbeRows = c.entry.ProbeRows.value
 	}
-	s.SetCut(c.cut)
+	cut := c.cut
+	for _, name := range c.bySeed {
+		*ownSeed(&cut, name) = seed
+	}
+	s.SetCut(cut)
 	if err := s.Change(point...); err != nil || c.faulty {
 		return Run{}, errors.Join(err, d.Validate(s.Of))
 	}

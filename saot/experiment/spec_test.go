@@ -127,7 +127,7 @@ func TestSpecFaults(t *testing.T) {
 		head + "  stream:\n    first: 0\n    train_ratio: -3": "x.yaml:7: datasets: stream options: train_ratio is -3",
 		head + "  stream: {train_ratio: 0}":                   "x.yaml:5: stream: train_ratio is 0, want more",
 		head + "  stream: {test_ratio: 0.0}":                  "x.yaml:5: stream: test_ratio is 0, want more",
-		head + "  stream: {order_seed: 3}":                    "stream: order_seed is 3: want class_order: random",
+		head + "  stream: {order_seed: 3}":                    "stream: order_seed is set: want class_order: random",
 		head + "  set: {alhpa: 1}":                            `x.yaml:5: saot: there is no setting "alhpa" (did you mean "alpha"?): choose one of encoder.kind, encoder.hidden`,
 		head + "  set: {epochs: many}":                        `x.yaml:5: saot: setting epochs cannot be "many"`,
 		head + "  set: [epochs]":                              "[5] want fields with a value each",

@@ -150,7 +150,7 @@ func newTable(groups []*Group, paper []printed) *Table {
 		return p.stream != groups[0].paperStream() || !hasMethod(groups, p.method)
 	})
 	t := &Table{Title: fmt.Sprintf("%s (%d tasks, %d classes%s)", info.Name, info.Tasks, info.Classes,
-		groups[0].generated())}
+		groups[0].kind())}
 	t.Columns = columns(groups, len(paper) > 0)
 	for _, g := range groups {
 		row := Row{Label: g.Label, Method: g.Method, Seeds: g.Seeds()}
@@ -176,12 +176,12 @@ func newTable(groups []*Group, paper []printed) *Table {
 	return t
 }
 
-// generated returns what follows the name of a stream whose features are generated.
-func (g *Group) generated() string {
+// kind returns what follows the name of a stream: that its features are generated, and what each seed has of its own.
+func (g *Group) kind() string {
 	if g.Info().Synthetic {
-		return ", generated data"
+		return ", generated data" + g.drawnText()
 	}
-	return ""
+	return g.drawnText()
 }
 
 // columns returns the columns of groups of one dataset: of the probes, and of supervised methods' own classifiers, that

@@ -211,7 +211,7 @@ func (c *Choice) describe(g *Group) error {
 	for name, text := range s.changed(d) {
 		c.fixed[name] = yamlText(text)
 	}
-	c.conditions, c.refused = s.conditions(d), s.checkSpec()
+	c.conditions, c.refused = s.conditions(d, g.drawn), s.checkSpec()
 	return nil
 }
 
@@ -240,8 +240,8 @@ func (s *Settings) checkSpec() error {
 }
 
 // conditions returns the lines of a spec's entry that say how data and probes differ from the default. The share of the
-// tasks is none of them.
-func (s *Settings) conditions(d *method.Definition) (lines []string) {
+// tasks is none of them. The seeds of the stream that drawn names are those of the runs.
+func (s *Settings) conditions(d *method.Definition, drawn []string) (lines []string) {
 	usual, err := DefaultSettings(s.Dataset, s.Method, s.Preset)
 	if err != nil {
 		return nil
@@ -266,6 +266,9 @@ func (s *Settings) conditions(d *method.Definition) (lines []string) {
 		if f.Text() != of[i].Text() {
 			changed[f.Path] = yamlText(f.Text())
 		}
+	}
+	for _, name := range drawn {
+		changed[name] = bySeed
 	}
 	if len(changed) > 0 {
 		lines = append(lines, "stream: {"+textOf(changed)+"}")
@@ -308,7 +311,7 @@ func SpecOf(about string, groups []*Group) ([]byte, error) {
 				}
 			}
 		}
-		entry, err := s.entry(g.Seeds())
+		entry, err := s.entry(g.Seeds(), g.drawn)
 		if err != nil {
 			return nil, fmt.Errorf("experiment: %s: field config: %w", g.path(), err)
 		}
@@ -321,8 +324,8 @@ func SpecOf(about string, groups []*Group) ([]byte, error) {
 	return data, nil
 }
 
-// entry is the inverse of reading a Spec.
-func (s *Settings) entry(seeds []uint64) (yaml.MapSlice, error) {
+// entry is the inverse of reading a Spec. The seeds of the stream that drawn names are those of the runs.
+func (s *Settings) entry(seeds []uint64, drawn []string) (yaml.MapSlice, error) {
 	e := yaml.MapSlice{{Key: "datasets", Value: []string{s.Dataset}}, {Key: "methods", Value: []string{s.Method}},
 		{Key: "seeds", Value: seeds}}
 	add := func(key string, value any) { e = append(e, yaml.MapItem{Key: key, Value: value}) }
@@ -345,11 +348,13 @@ func (s *Settings) entry(seeds []uint64) (yaml.MapSlice, error) {
 	if s.Direction != datasets.Undirected {
 		add("direction", s.Direction.String())
 	}
-	if cut := s.Cut(); reflect.DeepEqual(s.Stream, datasets.StreamOptions{}) {
-		add("stream", yaml.MapSlice{{Key: "split_seed", Value: s.SplitSeed}})
-	} else {
-		add("stream", leavesOf(&cut))
+	cut := s.Cut()
+	stream := leavesOf(&cut)
+	if reflect.DeepEqual(s.Stream, datasets.StreamOptions{}) {
+		stream = yaml.MapSlice{{Key: splitSeed, Value: s.SplitSeed}}
 	}
+	setBySeed(stream, drawn)
+	add("stream", stream)
 	if s.Preset != method.Default {
 		add("preset", s.Preset.String())
 	}

@@ -21,16 +21,18 @@ func TestChoicesKeepConditions(t *testing.T) {
 	require.NoError(t, err)
 	d, err := method.Lookup("saot")
 	require.NoError(t, err)
-	require.Empty(t, s.conditions(d))
+	require.Empty(t, s.conditions(d, nil))
 	cut := datasets.DefaultStreamOptions()
 	cut.First = 0.34
 	s.SetCut(cut)
-	require.Empty(t, s.conditions(d))
+	require.Empty(t, s.conditions(d, nil))
+
+	require.Equal(t, []string{"stream: {split_seed: seed}"}, s.conditions(d, []string{splitSeed}))
 
 	cut.SplitSeed, cut.ClassesPerTask, cut.Order, cut.Classes = 7, 3, datasets.OrderGiven, []int32{4, 2, 0, 1, 3, 5}
 	s.SetCut(cut)
 	s.Features, s.Direction, s.ProbeRows = graph.Raw, datasets.Directed, 500
-	text := "runs:\n- datasets: [uai]\n  methods: [saot]\n  seeds: [0]\n  " + strings.Join(s.conditions(d), "\n  ")
+	text := "runs:\n- datasets: [uai]\n  methods: [saot]\n  seeds: [0]\n  " + strings.Join(s.conditions(d, nil), "\n  ")
 	spec, err := ParseSpec("chosen.yaml", []byte(text))
 	require.NoError(t, err, text)
 	require.Len(t, spec.Runs, 1)

@@ -1,0 +1,113 @@
+package experiment
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/saot-go/saot/datasets"
+)
+
+// A split, or a random order of classes, of which each seed has its own. Deviations over seeds then include what these
+// are worth, and pairs of runs still have their split in common.
+
+// bySeed is the value of such a setting, in a Spec and in Group.Settings.
+const bySeed = "seed"
+
+// Names of the seeds in datasets.StreamOptions that may be those of the runs.
+const (
+	splitSeed = "split_seed"
+	orderSeed = "order_seed"
+)
+
+// ownSeed returns the seed of that name in o, or nil.
+func ownSeed(o *datasets.StreamOptions, name string) *uint64 {
+	switch name {
+	case splitSeed:
+		return &o.SplitSeed
+	case orderSeed:
+		return &o.OrderSeed
+	}
+	return nil
+}
+
+// joinBySeed makes one group of the runs that differ in nothing but their seed and what is drawn from it: split, order
+// of classes. It does so on datasets where all runs of a seed have one split.
+func joinBySeed(groups []*Group) (joined []*Group) {
+	for _, of := range ByDataset(groups) {
+		names := drawnBySeed(of)
+		if len(names) == 0 {
+			joined = append(joined, of...)
+			continue
+		}
+		byKey := map[string]*Group{}
+		for _, g := range of {
+			g.drawn = names
+			g.Settings["split"] = bySeed
+			for _, name := range names {
+				g.Settings[pathOf[name]] = bySeed
+			}
+			known := byKey[g.key()]
+			if known == nil {
+				byKey[g.key()] = g
+				joined = append(joined, g)
+				continue
+			}
+			maps.Copy(known.Runs, g.Runs)
+			maps.Copy(known.Paths, g.Paths)
+		}
+	}
+	return joined
+}
+
+// pathOf has the paths of the seeds in a run's settings.
+var pathOf = map[string]string{splitSeed: splitSeed, orderSeed: "stream." + orderSeed}
+
+// drawnBySeed returns which seeds of the stream are each run's own; none where runs of one seed have several splits, or
+// where there is one seed, of which this may be chance.
+func drawnBySeed(groups []*Group) (names []string) {
+	splits := map[uint64]string{}
+	for _, g := range groups {
+		for seed, r := range g.Runs {
+			if known, ok := splits[seed]; ok && known != r.Dataset.SplitHash || g.SplitFile() {
+				return nil
+			}
+			splits[seed] = r.Dataset.SplitHash
+		}
+	}
+	if len(splits) == 1 {
+		return nil
+	}
+	for _, name := range []string{splitSeed, orderSeed} {
+		own := true
+		for _, g := range groups {
+			value, _ := strconv.ParseUint(g.Settings[pathOf[name]], 10, 64) // 0 is not recorded
+			own = own && !slices.ContainsFunc(g.Seeds(), func(seed uint64) bool { return seed != value })
+		}
+		if own {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// drawnText says what each seed has of its own, after a comma.
+func (g *Group) drawnText() string {
+	if len(g.drawn) == 0 {
+		return ""
+	}
+	return ", each seed with its own " + strings.NewReplacer(splitSeed, "split", orderSeed, "class order").Replace(
+		strings.Join(g.drawn, " and "))
+}
+
+// setBySeed replaces the seeds of a Spec's stream that are each run's own.
+func setBySeed(stream yaml.MapSlice, names []string) {
+	for i := range stream {
+		if name, ok := stream[i].Key.(string); ok && slices.Contains(names, name) {
+			stream[i].Value = bySeed
+		}
+	}
+}
