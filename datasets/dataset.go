@@ -69,6 +69,7 @@ type Stream struct {
 	Checksum   string
 	Content    string // Dataset.Content
 	Synthetic  bool
+	Nodes      int           // of the dataset; the tasks may leave some out
 	Options    StreamOptions // how it was cut, complete; of a split from a file: what the file says
 	NumClasses int           // classes used by the tasks
 	Tasks      []Task

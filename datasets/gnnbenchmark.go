@@ -168,18 +168,26 @@ func (a *npyArray) dense(n int, ds *Dataset) error {
 // matrix returns the elements of two dimensions row by row.
 func (a *npyArray) matrix() ([]float32, error) {
 	values, err := a.floats()
-	if err != nil || !a.byColumn {
-		return values, err
+	if err != nil {
+		return nil, err
+	}
+	return a.byRow(values)
+}
+
+// byRow returns all elements of two dimensions, as the file has them, row by row.
+func (a *npyArray) byRow(values []float32) ([]float32, error) {
+	if !a.byColumn {
+		return values, nil
 	}
 	if err := a.file.budget.keep(4 * int64(len(values))); err != nil {
 		return nil, a.errorf("%w", err)
 	}
 	rows, cols := a.shape[0], a.shape[1]
-	byRow := make([]float32, len(values))
+	out := make([]float32, len(values))
 	for i := range rows {
 		for j := range cols {
-			byRow[i*cols+j] = values[j*rows+i]
+			out[i*cols+j] = values[j*rows+i]
 		}
 	}
-	return byRow, nil
+	return out, nil
 }

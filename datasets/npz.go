@@ -31,7 +31,7 @@ type npzFile struct {
 func openNPZ(r io.ReaderAt, size int64, path string) (*npzFile, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
-		return nil, fmt.Errorf("datasets: %s: not a complete npz archive: %w; download it again", path, err)
+		return nil, fmt.Errorf("datasets: %s: not a complete npz archive: %w; download or write it again", path, err)
 	}
 	z.RegisterDecompressor(zip.Deflate, flate.NewReader)
 	f := &npzFile{path: path, size: size, budget: &budget{packed: size},
@@ -94,11 +94,11 @@ func (f *npzFile) openEntry(key string) (io.ReadCloser, error) {
 	}
 	f.opened[key] = true
 	if err := credible(entry, f.size); err != nil {
-		return nil, f.errorf(key, "%w; download it again", err)
+		return nil, f.errorf(key, "%w; download or write it again", err)
 	}
 	r, err := entry.Open()
 	if err != nil {
-		return nil, f.errorf(key, "cannot be opened: %w; download it again", err)
+		return nil, f.errorf(key, "cannot be opened: %w; download or write it again", err)
 	}
 	return r, nil
 }
@@ -118,7 +118,8 @@ func (f *npzFile) openArray(key string, r io.ReadCloser, size uint64, dims int) 
 	}
 	a.body, a.bytes = r, size-min(size, uint64(used))
 	if !a.fills(a.bytes) {
-		return nil, f.errorf(key, "shape %v does not match the %d bytes stored; download it again", a.shape, a.bytes)
+		return nil, f.errorf(key, "shape %v does not match the %d bytes stored; download or write it again", a.shape,
+			a.bytes)
 	}
 	return a, nil
 }
@@ -138,14 +139,14 @@ func (a *npyArray) each(visit func(first int, raw []byte) error) error {
 	for at := uint64(0); at < a.bytes; at += uint64(len(block)) {
 		block = block[:min(uint64(len(block)), a.bytes-at)]
 		if _, err := io.ReadFull(a.body, block); err != nil {
-			return a.errorf("cannot be read: %w; download it again", err)
+			return a.errorf("cannot be read: %w; download or write it again", err)
 		}
 		if err := visit(int(at/uint64(a.width)), block); err != nil {
 			return err
 		}
 	}
 	if n, err := a.body.Read(make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) { // the checksum is verified at the end
-		return a.errorf("damaged (%v); download it again", err)
+		return a.errorf("damaged (%v); download or write it again", err)
 	}
 	return nil
 }
@@ -190,22 +191,22 @@ func (f *npzFile) header(key string, r io.Reader) (*npyArray, int, error) {
 func (f *npzFile) headerText(key string, r io.Reader) (text string, used int, err error) {
 	fixed := make([]byte, 8)
 	if _, err := io.ReadFull(r, fixed); err != nil || string(fixed[:6]) != "\x93NUMPY" {
-		return "", 0, f.errorf(key, "not a NumPy array; download the file again")
+		return "", 0, f.errorf(key, "not a NumPy array; download or write the file again")
 	}
 	length := make([]byte, 2)
 	if fixed[6] > 1 {
 		length = make([]byte, 4)
 	}
 	if _, err := io.ReadFull(r, length); err != nil {
-		return "", 0, f.errorf(key, "header cut short: %w; download the file again", err)
+		return "", 0, f.errorf(key, "header cut short: %w; download or write the file again", err)
 	}
 	n := int(binary.LittleEndian.Uint32(append(slices.Clone(length), 0, 0)[:4]))
 	if n > maxHeader {
-		return "", 0, f.errorf(key, "header of %d bytes, more than %d; download the file again", n, maxHeader)
+		return "", 0, f.errorf(key, "header of %d bytes, more than %d; download or write the file again", n, maxHeader)
 	}
 	header := make([]byte, n)
 	if _, err := io.ReadFull(r, header); err != nil {
-		return "", 0, f.errorf(key, "header cut short: %w; download the file again", err)
+		return "", 0, f.errorf(key, "header cut short: %w; download or write the file again", err)
 	}
 	return string(header), len(fixed) + len(length) + n, nil
 }
@@ -237,7 +238,8 @@ func (f *npzFile) parseHeader(key, text string) (*npyArray, error) {
 		}
 		v, err := strconv.Atoi(d)
 		if err != nil || v < 0 {
-			return nil, f.errorf(key, "shape %q is not one of an array; download the file again", "("+shape[1]+")")
+			return nil, f.errorf(key, "shape %q is not one of an array; download or write the file again",
+				"("+shape[1]+")")
 		}
 		a.shape = append(a.shape, v)
 	}

@@ -134,7 +134,7 @@ func NewStream(ds *Dataset, opt StreamOptions) (*Stream, error) {
 
 func newStream(ds *Dataset, opt StreamOptions) *Stream {
 	return &Stream{Dataset: ds.Name, Checksum: checksumOf(ds), Content: ds.Content, Synthetic: ds.Synthetic,
-		Options: opt, Notes: slices.Clone(ds.Notes)}
+		Nodes: ds.Graph.NumNodes(), Options: opt, Notes: slices.Clone(ds.Notes)}
 }
 
 // checksumOf returns the dataset's checksum, or contentOf a graph from memory. Without one, any two graphs of a name

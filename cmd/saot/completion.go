@@ -41,6 +41,8 @@ func addCompletions(cmd *cobra.Command) {
 	switch cmd.CommandPath() {
 	case "saot methods":
 		cmd.ValidArgsFunction = methodNames
+	case "saot score":
+		cmd.ValidArgsFunction = folders
 	case "saot sweep":
 		cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return experiment.Specs(), cobra.ShellCompDirectiveDefault // or a file

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -265,22 +266,60 @@ func TestCommandsRun(t *testing.T) {
 	if err != nil {
 		t.Skip("no bash: the documents' commands are not run")
 	}
-	bin := t.TempDir()
-	executable, err := os.Executable()
-	require.NoError(t, err)
-	script := "#!/bin/sh\nexec env " + asCommand + "=1 '" + executable + "' \"$@\"\n"
-	require.NoError(t, os.WriteFile(filepath.Join(bin, "saot"), []byte(script), 0o700))
-	ran := 0
+	env, ran := withSaot(t), 0
 	for path, text := range docs(t) {
 		dir := t.TempDir()
 		for _, block := range runs.FindAllStringSubmatch(text, -1) {
 			ran++
 			cmd := exec.CommandContext(t.Context(), bash, "-euo", "pipefail", "-c", block[1])
 			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "SAOT_DATA=")
+			cmd.Env = env
 			out, err := cmd.CombinedOutput()
 			require.NoError(t, err, "%s: %s\n%s", path, block[1], out)
 		}
 	}
 	require.GreaterOrEqual(t, ran, 5)
+}
+
+// withSaot is an environment in which saot is this test's binary.
+func withSaot(t *testing.T) []string {
+	t.Helper()
+	bin := t.TempDir()
+	executable, err := os.Executable()
+	require.NoError(t, err)
+	script := "#!/bin/sh\nexec env " + asCommand + "=1 '" + executable + "' \"$@\"\n"
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "saot"), []byte(script), 0o700))
+	return append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "SAOT_DATA=")
+}
+
+// The page on methods in Python is true from its first block to its last, where there is NumPy.
+func TestPythonPage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: fits probes")
+	}
+	python := cmp.Or(os.Getenv("SAOT_NUMPY_PYTHON"), "python3")
+	if out, err := exec.Command(python, "-c", "import numpy").CombinedOutput(); err != nil {
+		t.Skipf("needs a Python with numpy: set SAOT_NUMPY_PYTHON: %s: %v %s", python, err, out)
+	}
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash: the page's commands are not run")
+	}
+	text, err := os.ReadFile("../../docs/howto/python.md")
+	require.NoError(t, err)
+	dir, env, last := t.TempDir(), append(withSaot(t), "GOMLX_BACKEND=go"), ""
+	blocks := regexp.MustCompile("(?ms)^```(sh|python)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1)
+	require.Len(t, blocks, 4)
+	for _, block := range blocks {
+		command := exec.CommandContext(t.Context(), python, "-c", block[2])
+		if block[1] == "sh" {
+			command = exec.CommandContext(t.Context(), bash, "-euo", "pipefail", "-c", block[2])
+		}
+		command.Dir, command.Env = dir, env
+		out, err := command.CombinedOutput()
+		require.NoError(t, err, "%s\n%s", block[2], out)
+		last = string(out)
+	}
+	require.Regexp(t, `(?m)^\| mine \| 1 \| 0 \|`, last)
+	require.Regexp(t, `(?m)^\| features \| 1 \| 0 \|`, last)
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/experiment"
-	"github.com/saot-go/saot/saot/method"
 )
 
 const embeddingsExt = ".csv"
@@ -120,10 +119,13 @@ func (o *embedOptions) run(ctx context.Context, out io.Writer, dir string) error
 
 // embeds returns an error if a finished run has no encoder to embed with.
 func embeds(dir string, r *experiment.Run) error {
-	d, err := method.Lookup(r.Method)
+	d, err := r.Definition()
 	switch {
 	case err != nil:
 		return err
+	case r.External:
+		return fmt.Errorf("the run in %s has no encoder: it scored the embeddings in %s, by a method of another "+
+			"program", dir, r.Embeddings)
 	case !d.Probed():
 		return fmt.Errorf("the run in %s has no embeddings: %s is its own classifier", dir, r.Method)
 	case !d.Trains():

@@ -107,7 +107,7 @@ func kindOf(f fields.Field) string {
 
 // changesOf returns the changes that flags and pairs name=value make to the settings that the method reads.
 func changesOf(given *pflag.FlagSet, set []string, s *experiment.Settings) (all []fields.Change, err error) {
-	d, err := method.Lookup(s.Method)
+	d, err := s.Definition()
 	if err != nil {
 		return nil, usageError{err}
 	}

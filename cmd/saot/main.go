@@ -86,8 +86,8 @@ measures what the encoder remembers.`)
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{runGroup, "Do runs:", []*cobra.Command{newRunCommand(), newSweepCommand(), newStatusCommand(),
-			newAuditCommand()}},
+		{runGroup, "Do runs:", []*cobra.Command{newRunCommand(), newScoreCommand(), newSweepCommand(),
+			newStatusCommand(), newAuditCommand()}},
 		{resultGroup, "Read results:", []*cobra.Command{newShowCommand(), newTableCommand(), newOverviewCommand(),
 			newFiguresCommand(),
 			newReportCommand(), newTuneCommand(), newEmbedCommand(), newPackCommand(), newUnpackCommand(),

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -66,33 +65,19 @@ func (o *runOptions) command() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.Dataset, "dataset", "synthetic", "a dataset's name, synthetic:NODES, or a path: .npz, folder or zip")
-	f.StringVar(&o.Data, "data", os.Getenv("SAOT_DATA"),
-		"folder of the datasets' files; default: $SAOT_DATA, else saot/data in your cache")
+	o.addDataFlags(f)
 	f.StringVar(&o.Method, "method", "saot", "what learns; saot methods lists what there is")
-	f.StringVar(&o.Engine, "engine", "",
-		"engine to compute on, as saot engines names it; default: $GOMLX_BACKEND, else the fastest one present")
+	o.addScoreFlags(f)
 	f.IntVar(&o.Devices, "devices", 1, "XLA's devices that sampled steps are split over, for "+splitting())
 	f.Uint64Var(&o.Seed, "seed", 0,
 		"seed of the method and its probes; the split, a random class order and generated graphs have their own")
-	f.StringVar(&o.out, "out", "", "run folder; default: a fresh one under runs")
 	f.StringVar(&o.resume, "resume", "", "continue the interrupted run in this folder, with its own settings")
 	f.BoolVar(&o.keep, "keep-model", false,
 		"keep the learner in the run folder, as the file model, for saot audit and embed; a resumed run keeps it too")
 	f.IntVar(&o.record, "record", 0,
 		"steps from frame to frame of a recording, for saot show --html; 0 records nothing; a resumed run continues "+
 			"its own; above whole_graph a frame embeds the whole task: record rarely")
-	f.StringSliceVar(&o.probes, "probe", []string{"paper", "converged"}, "linear probes: paper, converged")
-	f.IntVar(&o.ProbeRows, "probe-rows", experiment.DefaultProbeRows,
-		"largest number of train nodes to fit probes to; each class keeps its share; 0 means all")
-	f.Var(text{&o.log}, "log", "on stderr: progress (on a terminal only), text, or json: an object on each line")
 	f.Var(text{&o.Features}, "features", "scaling of feature rows: raw, binary, rowsum or l2")
-	f.Var(text{&o.Direction}, "direction",
-		"undirected or directed: whether stored edges keep their directions; generated graphs have none")
-	o.cut = datasets.DefaultStreamOptions()
-	addStreamFlags(f, &o.cut)
-	f.StringVar(&o.split, "split", "",
-		"file of saot data split --export that holds the tasks and their nodes, instead of the flags above")
 	f.Var(text{&o.preset}, "preset",
 		"settings to start from: default, paper (the constants that the method's paper or code states) or fast")
 	f.StringArrayVar(&o.set, "set", nil, "change a setting of the method: name=value; may be repeated")
@@ -105,21 +90,17 @@ func (o *runOptions) command() *cobra.Command {
 
 // sectionsOfRun sorts the flags of a run for its help.
 func sectionsOfRun(f *pflag.FlagSet) {
-	section(f, "Data", "dataset", "data", "features", "direction")
+	sectionsOfScore(f)
+	section(f, "Data", "features")
 	section(f, "Method and training", "method", "preset", "set", "seed", "engine", "devices", "learning-rate",
 		"warm-up", "schedule", "carry-adam", "epochs")
-	split := pflag.NewFlagSet("", pflag.ContinueOnError)
-	addStreamFlags(split, new(datasets.StreamOptions))
-	split.VisitAll(func(flag *pflag.Flag) { section(f, "Split", flag.Name) })
-	section(f, "Split", "split")
 	section(f, "Views", "edge-drop", "feature-mask")
 	section(f, "Transport", "points", "epsilon", "sweeps", "sigma", "gromov-outer", "gromov-sweeps", "gromov-factor",
 		"structure-unit", "point-choice", "relation", "feature-cost")
 	section(f, "Loss", "objective", "divergence", "scaling", "alpha", "centered", "distillation", "beta",
 		"distill-buffered")
 	section(f, "Memory", "buffer", "fan-out")
-	section(f, "Probes", "probe", "probe-rows")
-	section(f, "Output", "out", "resume", "keep-model", "record", "log", "json")
+	section(f, "Output", "resume", "keep-model", "record")
 	f.VisitAll(func(flag *pflag.Flag) {
 		if strings.HasPrefix(flag.Name, "encoder-") {
 			section(f, "Encoder", flag.Name)
@@ -183,7 +164,7 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	if err := fits(r, stream, e); err != nil {
 		return err
 	}
-	learner, err := r.NewLearner(e, stream)
+	learner, err := newLearner(ctx, r, e, stream)
 	if err != nil {
 		return err
 	}
@@ -246,7 +227,10 @@ func (o *runOptions) settle(flags *pflag.FlagSet) (*experiment.Run, error) {
 }
 
 func (o *runOptions) settleMethod(flags *pflag.FlagSet, r *experiment.Run) error {
-	d, err := experiment.DefaultSettings(r.Dataset, r.Method, o.preset)
+	d, err := experiment.ExternalSettings(r.Dataset, r.Method), error(nil)
+	if r.Embeddings == "" {
+		d, err = experiment.DefaultSettings(r.Dataset, r.Method, o.preset)
+	}
 	if err != nil {
 		return usageError{err}
 	}
@@ -279,7 +263,7 @@ func (o *runOptions) settleProbes(_ *pflag.FlagSet, r *experiment.Run) error {
 	if r.ProbeRows < 0 {
 		return usagef("--probe-rows is %d, want 0 (all) or more", r.ProbeRows)
 	}
-	d, err := method.Lookup(r.Method)
+	d, err := r.Definition()
 	if err != nil {
 		return usageError{err}
 	}
@@ -315,6 +299,10 @@ func (o *runOptions) settleResumed(flags *pflag.FlagSet) (*experiment.Run, error
 	r, err := experiment.ReadRun(o.resume)
 	if err != nil {
 		return nil, err
+	}
+	if r.External && (o.keep || o.record > 0) {
+		return nil, usagef("--keep-model and --record are for what saot trains: %s holds scores of embeddings in files",
+			o.resume)
 	}
 	if o.record > 0 && exists(filepath.Join(o.resume, continual.ResultFile)) &&
 		!exists(filepath.Join(o.resume, record.Folder)) {

@@ -15,7 +15,6 @@ import (
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/experiment"
-	"github.com/saot-go/saot/saot/method"
 )
 
 type stream = datasets.Stream
@@ -45,11 +44,11 @@ type show struct {
 
 func newShow(out io.Writer, mode logMode, r *experiment.Run) (*show, error) {
 	s := &show{out: out, log: slog.New(slog.DiscardHandler)}
-	d, err := method.Lookup(r.Method)
+	d, err := r.Definition()
 	if err != nil {
 		return nil, err
 	}
-	if d.Trains() {
+	if d.Trains() && !r.External {
 		s.steps = 100 // a percent each: how many steps a task takes is the learner's affair
 	}
 	switch mode {

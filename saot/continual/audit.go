@@ -65,6 +65,7 @@ func (a *AuditReport) Verdict() Verdict {
 
 const (
 	noteNoModel     = "there is no kept learner: nothing was embedded again, the result was compared only with itself"
+	noteExternal    = "the method is another program's and cannot be audited: the result was compared only with itself"
 	noteEarlierRows = "earlier rows cannot be embedded from the last state: they are held against the model's record"
 	noteTolerance   = "another engine or processor, or sums that do not repeat: cells may differ by one scored node"
 	noteVersions    = "the result was made by other software (%+v) than this audit (%+v)"
@@ -83,7 +84,11 @@ func AuditResult(dir string) (*AuditReport, error) {
 
 // Audit holds the result against itself, as AuditResult does.
 func (r *Result) Audit() *AuditReport {
-	return &AuditReport{Result: r, Problems: r.inconsistencies(), Notes: []string{noteNoModel}}
+	note := noteNoModel
+	if r.External {
+		note = noteExternal
+	}
+	return &AuditReport{Result: r, Problems: r.inconsistencies(), Notes: []string{note}}
 }
 
 // Audit holds the result in opt.Dir against itself, as AuditResult does, and against the learner that Options.Keep left

@@ -250,7 +250,7 @@ func (r *run) checkpoint() error {
 	now := time.Now()
 	r.partial.Seconds += now.Sub(r.clock).Seconds()
 	r.clock = now
-	r.partial.PeakBytes = max(r.partial.PeakBytes, peakBytes())
+	r.partial.PeakBytes = max(r.partial.PeakBytes, r.peak())
 	if now := versions(); r.done > 0 && !slices.Contains(r.partial.Programs, now) {
 		r.partial.Programs = append(r.partial.Programs, now)
 	}
@@ -339,9 +339,9 @@ func identityOf(r *Result) Identity {
 
 // finish makes the Result, writes it, and retires the checkpoint.
 func (r *run) finish() (*Result, error) {
-	result := &Result{Schema: ResultSchema, Method: r.opt.Manifest.Method, Dataset: r.identity.Dataset,
-		Config: r.opt.Manifest.Config, Seed: r.opt.Seed, ProbeRows: r.opt.ProbeRows, Versions: versions(),
-		Machine: machine(), Started: r.started, Finished: time.Now(),
+	result := &Result{Schema: ResultSchema, Method: r.opt.Manifest.Method, External: r.elsewhere(),
+		Dataset: r.identity.Dataset, Config: r.opt.Manifest.Config, Seed: r.opt.Seed, ProbeRows: r.opt.ProbeRows,
+		Versions: versions(), Machine: machine(), Started: r.started, Finished: time.Now(),
 		Seconds: r.partial.Seconds, Resumed: r.partial.Resumed, PeakBytes: r.partial.PeakBytes,
 		Scores: r.partial.Scores, Tasks: r.partial.Tasks, Evaluations: r.partial.Evaluations}
 	for _, p := range r.partial.Programs {

@@ -23,6 +23,7 @@ const ResultSchema = 1
 type Result struct {
 	Schema   int             `json:"schema"`
 	Method   string          `json:"method"`
+	External bool            `json:"external,omitempty"` // the method is another program's: see External
 	Dataset  DatasetInfo     `json:"dataset"`
 	Config   json.RawMessage `json:"config"` // the method's configuration, complete
 	Seed     uint64          `json:"seed"`

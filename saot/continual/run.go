@@ -39,13 +39,13 @@ type Options struct {
 // Run takes a method through a stream: it learns each task, is scored on every task seen so far, and a checkpoint is
 // written. A Learner gets the graphs without labels; its frozen encoder embeds the tasks, and the probes of both
 // settings are fitted. A Supervised method gets the labels too and is its own classifier: its scores are those of
-// ProbeHead in both settings, and Options.Probes and ProbeRows are not used. Run returns the finished Result, which it
-// also writes to Dir/result.json.
+// ProbeHead in both settings, and Options.Probes and ProbeRows are not used. An External has learned elsewhere: the
+// probes score what it left. Run returns the finished Result, which it also writes to Dir/result.json.
 //
 // Run keeps the last checkpoint and the one before, which it takes where the last is damaged. Only one process at a
 // time may work in a Dir.
 //
-// Run stops with an error, leaving the last checkpoint in place, when m is neither of the two, when ctx is canceled
+// Run stops with an error, leaving the last checkpoint in place, when m is none of these, when ctx is canceled
 // (the error is ctx's), when a loss term or an embedding is not finite, when a task cannot be probed (no train or test
 // nodes, or, for the converged probe, no valid nodes), when Dir holds another run, or cannot be written, and when what
 // is resumed is not the same run. A resumed run ends with the same matrices as an uninterrupted one, bit for bit on an
@@ -113,12 +113,12 @@ func (o *Options) settle(m Method) error {
 	switch m.(type) {
 	case Supervised:
 		o.Probes, o.ProbeRows = []Probe{ProbeHead}, 0
-	case Learner:
+	case Learner, External:
 		if slices.Contains(o.Probes, ProbeHead) {
 			return fmt.Errorf("%v belongs to supervised methods: use %v or %v", ProbeHead, ProbePaper, ProbeConverged)
 		}
 	default:
-		return fmt.Errorf("a %T is not a method: it must implement Learner or Supervised", m)
+		return fmt.Errorf("a %T is not a method: it must be an External, or implement Learner or Supervised", m)
 	}
 	if len(o.Probes) == 0 {
 		o.Probes = Probes()
@@ -139,6 +139,9 @@ func (o *Options) settle(m Method) error {
 	}
 	if err := o.checkDir(); err != nil {
 		return err
+	}
+	if _, elsewhere := m.(External); elsewhere && (o.Keep || o.Record > 0) {
+		return errors.New("Options.Keep and Options.Record are for what learns here: an External did it elsewhere")
 	}
 	if len(o.Manifest.Config) == 0 {
 		o.Manifest.Config = json.RawMessage("{}")
@@ -302,7 +305,9 @@ func (r *run) learn(ctx context.Context, t int) (*TaskReport, error) {
 	case report == nil:
 		return nil, errors.New("the learner returned no report")
 	}
-	report.Task, report.Seconds = t, time.Since(start).Seconds()
+	if report.Task = t; !r.elsewhere() {
+		report.Seconds = time.Since(start).Seconds()
+	}
 	if err := checkReport(report); err != nil {
 		return nil, err
 	}

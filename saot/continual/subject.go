@@ -25,16 +25,24 @@ type subject interface {
 
 // newSubject returns the subject of a method that Options.settle takes.
 func newSubject(m Method, tasks []datasets.Task, ev *evaluator) subject {
-	if l, ok := m.(Learner); ok {
-		return &selfSupervised{Learner: l, tasks: tasks, ev: ev}
+	switch m := m.(type) {
+	case Learner:
+		return &selfSupervised{m, probed{tasks, ev}}
+	case External:
+		return &external{m, probed{tasks, ev}}
 	}
 	return &supervised{Supervised: m.(Supervised), tasks: tasks, layout: newLayout(tasks)}
 }
 
-type selfSupervised struct {
-	Learner
+// probed scores embeddings.
+type probed struct {
 	tasks []datasets.Task
 	ev    *evaluator
+}
+
+type selfSupervised struct {
+	Learner
+	probed
 }
 
 func (s *selfSupervised) learn(ctx context.Context, t int, observe func(Step)) (*TaskReport, error) {
@@ -56,6 +64,11 @@ func (s *selfSupervised) rows(ctx context.Context, seen int, p *partial, e *Eval
 		}
 	}
 	e.EmbedSeconds = time.Since(start).Seconds()
+	return s.score(ctx, embed, p, e)
+}
+
+// score measures the embeddings of the seen tasks, and fits the probes.
+func (s *probed) score(ctx context.Context, embed []*Embedding, p *partial, e *Evaluation) ([]Row, [][]Fit, error) {
 	own := make([]*Embedding, len(embed))
 	for j, all := range embed {
 		own[j] = all.own(s.tasks[j].Labels)
@@ -69,7 +82,7 @@ func (s *selfSupervised) rows(ctx context.Context, seen int, p *partial, e *Eval
 
 // probe fits the probes. The settings of the paper probe are fitted side by side: its problems are small, and an engine
 // runs them on one core. The converged probe uses all cores by itself.
-func (s *selfSupervised) probe(ctx context.Context, scores []Score, embed []*Embedding, e *Evaluation) ([]Row, [][]Fit,
+func (s *probed) probe(ctx context.Context, scores []Score, embed []*Embedding, e *Evaluation) ([]Row, [][]Fit,
 	error) {
 	rows := make([]Row, len(scores))
 	fits := make([][]Fit, len(rows))

@@ -74,7 +74,7 @@ func (r *Run) otherThanEpochs() string {
 
 // load is the work of a task; none where the method is of another version.
 func (r *Run) load() method.Load {
-	d, err := method.Lookup(r.Method)
+	d, err := r.Definition()
 	if err != nil {
 		return method.Load{}
 	}

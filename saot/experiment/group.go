@@ -52,7 +52,7 @@ func (g *Group) Own(name string) bool { return g.own[name] }
 // false if the runs were made by something else than this package.
 func (g *Group) Changed() (map[string]string, bool) {
 	var s Settings
-	if json.Unmarshal(g.First().Config, &s) != nil {
+	if json.Unmarshal(g.First().Config, &s) != nil || s.External {
 		return nil, false
 	}
 	d, err := method.Lookup(s.Method)
@@ -131,8 +131,8 @@ func addRun(byKey map[string]*Group, r *continual.Result, path string) error {
 	if before, ok := g.Runs[r.Seed]; ok {
 		both, same := merged(before, r)
 		if !same {
-			return fmt.Errorf("experiment: %s and %s are the same run (seed %d) with different numbers: move one away",
-				g.Paths[r.Seed], path, r.Seed)
+			return fmt.Errorf("experiment: %s and %s are the same run (seed %d) with different numbers%s: move one "+
+				"away", g.Paths[r.Seed], path, r.Seed, map[bool]string{true: " or embeddings"}[r.External])
 		}
 		// Of one run in its folder and in a pack, the folder has more: recordings, losses by step.
 		order, isFolder := before.Started.Compare(r.Started), filepath.Base(g.Paths[r.Seed]) == continual.ResultFile
@@ -162,8 +162,11 @@ func versionOf(r *continual.Result) string {
 }
 
 // merged returns the earlier of two runs of the same settings with the scores that the other has besides, such as those
-// of another probe. They are not the same where a score of both differs.
+// of another probe. They are not the same where a score of both differs, or the embeddings of another program.
 func merged(a, b *continual.Result) (both *continual.Result, same bool) {
+	if checksumOf(a) != checksumOf(b) {
+		return nil, false
+	}
 	if b.Started.Before(a.Started) {
 		a, b = b, a
 	}
@@ -207,6 +210,11 @@ func (g *Group) leaves(config json.RawMessage) error {
 		err = errors.Join(err, flatten(g.Settings, name+".", value))
 	}
 	g.Settings["preset"] = s.Preset.String() // results name it where it matters alone
+	if s.External {
+		delete(g.Settings, "checksum") // each seed has its own
+		delete(g.Settings, "features") // says nothing of what the other program read
+		clear(g.own)
+	}
 	return err
 }
 
@@ -320,8 +328,8 @@ func (g *Group) shares(other *Group) bool {
 // it.
 func (g *Group) condition(name string) (string, bool) {
 	value, ok := g.Settings[name]
-	if name != "probe_rows" {
-		return value, true
+	if name != "probe_rows" { // another program scales features or does not: that is the method's affair
+		return value, name != "features" || !g.First().External
 	}
 	// A bound that no stream of the dataset reaches is none.
 	rows, _ := strconv.ParseInt(value, 10, 64)

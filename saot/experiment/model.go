@@ -85,6 +85,9 @@ func shapeOfStream(stream *datasets.Stream) *shape {
 // Fits returns an error where a run on a stream is estimated to take more than twice a machine's memory, in bytes; 0 is
 // not known. The estimate errs on the large side. It is of engines that compute in the machine's memory.
 func (r *Run) Fits(stream *datasets.Stream, machine int64) error {
+	if r.External { // its files say what they take when they are read
+		return nil
+	}
 	if est := shapeOfStream(stream).estimate(r); machine > 0 && est.Bytes/2 > machine && !memory.Unbounded() {
 		return fmt.Errorf("the run is estimated to take %.4g GB, and the machine has %.1f GB of memory: lower "+
 			"hidden, out or whole_graph (encoder.hidden and so on in SAOT's own methods), of trace also replay and "+

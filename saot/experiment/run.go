@@ -31,6 +31,8 @@ type Place struct {
 	Split  string `json:"split,omitempty"` // file that the split is read from; "" where it is drawn
 	Engine string `json:"engine"`          // as engine.Open takes it
 
+	Embeddings string `json:"embeddings,omitempty"` // folder of an external method's files
+
 	Devices int  `json:"devices,omitempty"` // that sampled steps are split over; 0 is 1
 	Keep    bool `json:"keep,omitempty"`    // keep the learner when the run ends
 }
@@ -59,7 +61,7 @@ func (r *Run) UnmarshalJSON(data []byte) error {
 
 // Absolute makes paths absolute, so that the run can be resumed from any folder.
 func (r *Run) Absolute() (err error) {
-	for _, path := range []*string{&r.Data, &r.Split} {
+	for _, path := range []*string{&r.Data, &r.Split, &r.Embeddings} {
 		if *path != "" && err == nil {
 			*path, err = filepath.Abs(*path)
 		}
@@ -102,7 +104,11 @@ func (r *Run) OpenEngine() (*engine.Engine, error) {
 }
 
 // NewLearner makes the learner of the settings for a stream. It returns an error if the settings don't fit the stream.
+// Of an external method it reads all files, and records their checksum.
 func (r *Run) NewLearner(e *engine.Engine, stream *datasets.Stream) (continual.Method, error) {
+	if r.External {
+		return r.newExternal(stream)
+	}
 	return method.New(r.Method, method.Build{Engine: e, Stream: method.StreamOf(stream), Settings: r.Of, Seed: r.Seed})
 }
 

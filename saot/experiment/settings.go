@@ -24,6 +24,7 @@ type Settings struct {
 	Features  graph.Normalization `json:"features"`
 	SplitSeed uint64              `json:"split_seed"`
 	Method    string              `json:"method"`
+	External  bool                `json:"external,omitempty"` // the method is another program's: see Embeddings
 	Seed      uint64              `json:"seed"`
 	Probes    []continual.Probe   `json:"probes"`
 	ProbeRows int                 `json:"probe_rows,omitempty"`
@@ -56,7 +57,7 @@ func DefaultSettings(dataset, name string, p method.Preset) (Settings, error) {
 
 // Change changes settings of the method. Its error may join several *method.Fault.
 func (s *Settings) Change(changes ...method.Change) error {
-	d, err := method.Lookup(s.Method)
+	d, err := s.Definition()
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ type settingsFile struct {
 
 // from takes what a file has. Read strictly, settings that the method does not have are an error.
 func (s *Settings) from(f *settingsFile, strict bool) error {
-	d, err := method.Lookup(f.Method)
+	d, err := (*Settings)(&f.bare).Definition()
 	if err != nil {
 		return err
 	}
@@ -142,7 +143,10 @@ func (s *Settings) Validate() error {
 	if err := s.Cut().Validate(); err != nil {
 		return err
 	}
-	d, err := method.Lookup(s.Method)
+	if err := s.checkName(); err != nil {
+		return err
+	}
+	d, err := s.Definition()
 	if err != nil {
 		return err
 	}
@@ -207,7 +211,7 @@ func (s *Settings) named(folder string) bool {
 }
 
 func (s *Settings) base() string {
-	return fmt.Sprintf("%s-%s-s%d", FileName(filepath.Base(s.Dataset)), s.Method, s.Seed)
+	return fmt.Sprintf("%s-%s-s%d", FileName(filepath.Base(s.Dataset)), FileName(s.Method), s.Seed)
 }
 
 // FileName replaces what some systems refuse in the name of a file: a dataset may be called synthetic:1000,degree=5.
