@@ -341,9 +341,11 @@ func (b Build) checkDevices(d *Definition) error {
 	if !d.Splits {
 		return fmt.Errorf("%s trains on one device: drop --devices", d.Name)
 	}
-	load, most := d.LoadOf(b.Settings), 0
-	for t, s := range b.Stream.Sizes {
-		most = max(most, s.Nodes+t*load.Replayed)
+	load := d.LoadOf(b.Settings)
+	most, replayed := 0, 0
+	for _, s := range b.Stream.Sizes {
+		most = max(most, s.Nodes+replayed)
+		replayed += min(s.Nodes, load.Replayed)
 	}
 	if load.WholeGraph == 0 || most <= load.WholeGraph {
 		return fmt.Errorf("%s has no work for %d devices: they share sampled steps. Set %s (%d) "+
