@@ -2,6 +2,7 @@ package method_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,6 +31,38 @@ func TestValidateReadsRanges(t *testing.T) {
 	deep.Net.Depth = 4
 	require.EqualError(t, d.Validate(deep), "toy: net.depth is 4, want a value in [0, 3]")
 	require.EqualError(t, d.Validate(&ranged{Own: errors.New("too wide")}), "too wide")
+}
+
+type plain struct {
+	Hidden     int `json:"hidden"`
+	Out        int `json:"out"`
+	Epochs     int `json:"epochs"`
+	WholeGraph int `json:"whole_graph"`
+	Batch      int `json:"batch"`
+	FastEpochs int `json:"fast_epochs"`
+	Encoder    struct {
+		Hidden int `json:"hidden"`
+	} `json:"encoder"`
+}
+
+func (*plain) Validate() error { return nil }
+
+// A method that says nothing of its load has that of the settings with the usual names, and of no others.
+func TestLoadOfSettings(t *testing.T) {
+	s := &plain{Hidden: 1, Out: 2, Epochs: 3, WholeGraph: 4, Batch: 5, FastEpochs: 6}
+	s.Encoder.Hidden = 7
+	require.Equal(t, method.Load{Hidden: 1, Out: 2, Epochs: 3, WholeGraph: 4, Batch: 5},
+		(&method.Definition{}).LoadOf(s))
+}
+
+// A name is one method's, in specs and in the paper's tables, and no group's.
+func TestRegisterWantsANewName(t *testing.T) {
+	for _, d := range []method.Definition{{Name: "saot"}, {Name: "toy", Paper: "DGI"}, {Name: "supervised"}} {
+		d.Summary, d.Defaults = "a toy", func(datasets.Recipe, method.Preset) method.Settings { return &ranged{} }
+		d.New = func(method.Build) (continual.Method, error) { return nil, nil }
+		require.PanicsWithValue(t, fmt.Sprintf("method: the name %q or %q is taken", d.Name, d.Paper),
+			func() { method.Register(d) })
+	}
 }
 
 func TestRegisterWantsAPointer(t *testing.T) {
