@@ -369,6 +369,22 @@ func TestKeepAndResumeRefuse(t *testing.T) {
 	_, err = Run(context.Background(), overlapping(), &toyLearner{}, opt)
 	require.ErrorContains(t, err, "keep the learner: ")
 
+	// Nor is it removed where the model was asked for when the run began.
+	opt = Options{Manifest: named, Dir: t.TempDir(), Keep: true, Finish: func(*Result) error { return errBroken }}
+	_, err = Run(context.Background(), overlapping(), &toyLearner{}, opt)
+	require.ErrorIs(t, err, errBroken)
+	path := filepath.Join(opt.Dir, CheckpointFile)
+	damaged, err := os.ReadFile(path)
+	require.NoError(t, err)
+	damaged[len(damaged)-1] ^= 1
+	require.NoError(t, os.WriteFile(path, damaged, 0o600))
+	opt.Resume, opt.Finish = true, nil
+	for _, opt.Keep = range []bool{true, false} {
+		_, err = Run(context.Background(), overlapping(), &toyLearner{}, opt)
+		require.ErrorContains(t, err, "keep the learner: "+path+" is damaged")
+		require.FileExists(t, path)
+	}
+
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, ModelFile), nil, 0o600))
 	_, err = Run(context.Background(), overlapping(), &toyLearner{}, Options{Manifest: named, Dir: dir})

@@ -332,11 +332,6 @@ func (r *run) finished() (*Result, error) {
 	return result, r.retire(result)
 }
 
-func identityOf(r *Result) Identity {
-	return Identity{Manifest: Manifest{Method: r.Method, Config: r.Config}, Dataset: r.Dataset,
-		Seed: r.Seed, Engine: r.Engine.Name, ProbeRows: r.ProbeRows, Probes: r.Probes()}
-}
-
 // finish makes the Result, writes it, and retires the checkpoint.
 func (r *run) finish() (*Result, error) {
 	result := &Result{Schema: ResultSchema, Method: r.opt.Manifest.Method, External: r.elsewhere(),
@@ -376,8 +371,9 @@ func (r *run) retire(result *Result) error {
 	}
 	path, model := filepath.Join(r.opt.Dir, CheckpointFile), filepath.Join(r.opt.Dir, ModelFile)
 	c, err := readHeader(path)
-	if err == nil && (r.opt.Keep || c.header.Keep) {
-		c, err = readCheckpoint(path)
+	keep := r.opt.Keep || err == nil && c.header.Keep
+	if err == nil && keep {
+		_, err = readCheckpoint(path)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(model); err != nil && r.opt.Keep {
@@ -386,9 +382,9 @@ func (r *run) retire(result *Result) error {
 		return nil
 	}
 	switch {
-	case err == nil && (r.opt.Keep || c.header.Keep):
+	case err == nil && keep:
 		err = file.Commit(path, model)
-	case r.opt.Keep:
+	case keep:
 		return fmt.Errorf("keep the learner: %w", err)
 	default:
 		err = os.Remove(path)

@@ -39,6 +39,11 @@ func (id *Identity) check() error {
 	return untrusted.CheckJSON(data)
 }
 
+func identityOf(r *Result) Identity {
+	return Identity{Manifest: Manifest{Method: r.Method, Config: r.Config}, Dataset: r.Dataset,
+		Seed: r.Seed, Engine: r.Engine.Name, ProbeRows: r.ProbeRows, Probes: r.Probes()}
+}
+
 // matches names the first field in which a run differs from the one that was interrupted.
 func (id *Identity) matches(now *Identity) error {
 	if text := id.difference(now); text != "" {
