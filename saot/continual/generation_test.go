@@ -196,6 +196,36 @@ func TestAllCheckpointsDamaged(t *testing.T) {
 	}
 }
 
+// The start and the largest memory of a run are those of all its processes.
+func TestResumeKeepsStartAndPeak(t *testing.T) {
+	dir := stopped(t)
+	path := filepath.Join(dir, CheckpointFile)
+	c, err := readCheckpoint(path)
+	require.NoError(t, err)
+	c.header.Partial.PeakBytes = 1 << 60 // more than this process takes
+	require.NoError(t, c.write(path))
+	r, err := resume(dir)
+	require.NoError(t, err)
+	require.True(t, c.header.Started.Equal(r.Started))
+	require.Equal(t, int64(1<<60), r.PeakBytes)
+}
+
+// unsaved is a learner that cannot be saved.
+type unsaved struct{ toyLearner }
+
+func (*unsaved) Save(io.Writer) error { return errBroken }
+
+// A run whose learner cannot be saved stops, and keeps the checkpoint before.
+func TestFailedSaveStopsTheRun(t *testing.T) {
+	dir := t.TempDir()
+	_, err := Run(context.Background(), smallStream(), &unsaved{}, Options{Manifest: named, Dir: dir})
+	require.ErrorIs(t, err, errBroken)
+	require.ErrorContains(t, err, "save the learner")
+	_, done, err := ReadIdentity(dir)
+	require.NoError(t, err)
+	require.Zero(t, done)
+}
+
 // What killed processes leave next to a checkpoint is not looked at, and goes.
 func TestLeftoversGo(t *testing.T) {
 	dir := interrupted(t, Options{Manifest: named})

@@ -87,6 +87,20 @@ func TestPackedRoundTrip(t *testing.T) {
 	require.Equal(t, want, results(t, again), "packed results are packed again")
 }
 
+// A result keeps its letters where Go's JSON would write others.
+func TestPackKeepsLetters(t *testing.T) {
+	dir, packed, out := t.TempDir(), filepath.Join(t.TempDir(), "x"+PackedExt), t.TempDir()
+	want := "{\n  \"schema\": 1,\n  \"config\": {\n    \"x\": \"a<b>&é\"\n  }\n}\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ResultFile), []byte(want), 0o600))
+	_, err := PackResults(t.Context(), packed, dir)
+	require.NoError(t, err)
+	_, _, err = UnpackResults(packed, out)
+	require.NoError(t, err)
+	got, err := os.ReadFile(filepath.Join(out, ResultFile))
+	require.NoError(t, err)
+	require.Equal(t, want, string(got))
+}
+
 func TestUnpackKeepsWhatIsThere(t *testing.T) {
 	dir, packed, out := stored(t), filepath.Join(t.TempDir(), "x"+PackedExt), t.TempDir()
 	_, err := PackResults(t.Context(), packed, dir)
@@ -155,6 +169,7 @@ func TestDamagedPackedFile(t *testing.T) {
 		require.NoError(t, os.WriteFile(packed, good[:size], 0o600))
 		_, err := ReadResults(packed)
 		require.ErrorContains(t, err, packed, "cut at %d", size)
+		require.NotContains(t, err.Error(), "not a packed result:", "a cut line is no other file's")
 	}
 	damaged := bytes.Clone(good)
 	damaged[len(damaged)-6] ^= 1 // the checksum
@@ -206,6 +221,9 @@ func TestReadResultsOfManyPlaces(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, found, 3, "each once")
 	require.Equal(t, filepath.Join(dir, "a-s0", ResultFile), found[0].Path)
+	found, err = ReadResults(filepath.Join(dir, "more"), filepath.Join(dir, "a-s0"))
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(dir, "a-s0", ResultFile), found[0].Path, "in order, however they are named")
 	link := filepath.Join(t.TempDir(), "link")
 	if os.Symlink(dir, link) == nil {
 		require.Len(t, results(t, link), 3)
@@ -316,6 +334,17 @@ func TestPackRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "1 runs would be lost, "+packed+" first, which no path to pack holds: name another")
 	_, err = PackResults(t.Context(), packed, dir)
 	require.ErrorContains(t, err, "1 runs would be lost")
+	changed := t.TempDir()
+	r, err := ReadResult(filepath.Join(dir, "a-s0", ResultFile))
+	require.NoError(t, err)
+	r.Config = []byte(`{"epochs": 6}`)
+	require.NoError(t, r.WriteFile(filepath.Join(changed, ResultFile)))
+	_, err = PackResults(t.Context(), packed, changed)
+	require.ErrorContains(t, err, "1 runs would be lost", "of other settings")
+	r.Config = []byte(`"` + strings.Repeat("x", maxLine/2) + `"`)
+	require.NoError(t, r.WriteFile(filepath.Join(changed, ResultFile)))
+	_, err = PackResults(t.Context(), filepath.Join(changed, "x"+PackedExt), changed)
+	require.ErrorContains(t, err, "is too large to pack: 16 MiB")
 	after, err := os.ReadFile(packed)
 	require.NoError(t, err)
 	require.Equal(t, before, after)

@@ -130,6 +130,9 @@ func TestResumedRunIsTheSameRun(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, parts.Scores, again.Scores)
 		require.True(t, parts.Finished.Equal(again.Finished))
+		opt.Seed = 5
+		_, err = Run(context.Background(), smallStream(), struct{ Learner }{}, opt)
+		require.ErrorContains(t, err, "seed was 4 and is now 5")
 	})
 }
 
@@ -358,15 +361,29 @@ func TestResumeWithoutCheckpointStartsOver(t *testing.T) {
 
 // A method's time is all of its Learn, whatever it makes of it.
 func TestRunMeasuresLearning(t *testing.T) {
-	l := &toyLearner{seconds: -1}
+	l, begin := &toyLearner{seconds: -1}, time.Now()
 	r, err := Run(context.Background(), smallStream(), l, Options{})
 	require.NoError(t, err)
+	require.LessOrEqual(t, r.Seconds, time.Since(begin).Seconds(), "nothing counts twice")
 	sum := 0.0
 	for _, task := range r.Tasks {
 		require.GreaterOrEqual(t, task.Seconds, 1e-3, "what it slept")
 		sum += task.Seconds
 	}
 	require.LessOrEqual(t, sum, r.Seconds)
+}
+
+// What an engine compiled before a run is not the run's.
+func TestRunCountsItsCompilations(t *testing.T) {
+	opt := Options{Engine: enginetest.Go(t), Probes: []Probe{ProbeConverged}}
+	var compiled []int
+	for range 2 {
+		r, err := Run(context.Background(), smallStream(), &toyLearner{width: 3}, opt)
+		require.NoError(t, err)
+		compiled = append(compiled, r.Compiled)
+	}
+	require.Positive(t, compiled[0])
+	require.LessOrEqual(t, compiled[1], compiled[0])
 }
 
 func TestRunFolder(t *testing.T) {
