@@ -134,6 +134,21 @@ func TestDryRunWithoutEstimates(t *testing.T) {
 	require.Contains(t, dry("uai"), "1 of 1 runs to do; 1 runs have no estimate")
 }
 
+// The runs that are left keep their own numbers and estimates. A gigabyte is 1e9 bytes.
+func TestDryRunOfWhatIsLeft(t *testing.T) {
+	out, spec := filepath.Join(t.TempDir(), "sweep"), writeSpec(t, smallSpec)
+	plan := parsed[planJSON](t, "sweep", spec, "--out", out, "--dry-run", "--json")
+	done := continual.Result{Schema: continual.ResultSchema, Seconds: 75, PeakBytes: 3.04e9}
+	folder := filepath.Join(out, plan.Runs[0].Name)
+	require.NoError(t, os.MkdirAll(folder, 0o755))
+	require.NoError(t, done.WriteFile(filepath.Join(folder, continual.ResultFile)))
+	status, stdout, stderr := call(t, "sweep", spec, "--out", out, "--dry-run")
+	require.Zero(t, status, stderr)
+	require.Regexp(t, `(?m)^ +1 +1m15s +3\.0 GB +\S*saot-s1\S* +1 finished runs like it$`, stdout)
+	require.Regexp(t, `(?m)^ +2 .*gbt-s0.* model$`, stdout)
+	require.Contains(t, stdout, "3 of 4 runs to do")
+}
+
 // A run on a path is found by its absolute one, however a spec writes it.
 func TestDryRunFindsRunsOnPaths(t *testing.T) {
 	t.Chdir(t.TempDir())

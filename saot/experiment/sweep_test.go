@@ -454,16 +454,18 @@ func TestEstimateOfOtherSettings(t *testing.T) {
 	s, err := NewSweep(t.TempDir(), runs)
 	require.NoError(t, err)
 	finish := func(i int, seconds float64, bytes int64) {
-		r := &continual.Result{Schema: continual.ResultSchema, Seconds: seconds, PeakBytes: bytes,
-			Tasks: []continual.TaskReport{{Seconds: seconds}}}
-		require.NoError(t, r.WriteFile(filepath.Join(s.Folder(i), continual.ResultFile)))
+		storeResult(t, s, i, continual.Result{Seconds: seconds, PeakBytes: bytes,
+			Tasks: []continual.TaskReport{{Seconds: seconds}}})
 	}
 	model := s.Estimates()
+	finish(0, 10, 0)
+	require.Equal(t, model[0].Bytes, s.Estimates()[0].Bytes, "a system may not measure it")
 	finish(0, 10, 3e8)
 	after := s.Estimates()
 	require.Equal(t, 10.0, after[0].Seconds)
 	require.InEpsilon(t, 10*model[1].training/model[0].training, after[1].Seconds, 1e-9)
 	require.Greater(t, after[1].Seconds, 20.0)
+	require.InEpsilon(t, 3e8*float64(model[1].Bytes)/float64(model[0].Bytes), after[1].Bytes, 1e-6)
 	require.Greater(t, after[1].Bytes, int64(6e8))
 	finish(1, 100, 5e9)
 	want := Estimate{Seconds: 100, Bytes: 5e9, Basis: "1 finished runs like it"}
@@ -504,13 +506,19 @@ func TestEstimateOfSteps(t *testing.T) {
 	all := seconds()
 	c.Buffer = 4000
 	require.InDelta(t, all, seconds(), 0)
+	most := tasks.estimate(r).Bytes
 	c.Buffer = 30
 	require.Less(t, seconds(), all)
 
 	whole := tasks.estimate(r)
+	require.EqualValues(t, nodeBytes*(3*300-(300+2*30)), most-whole.Bytes, "the last step has the nodes of all tasks")
+	c.Encoder.WholeGraph = 300 + 2*30
+	require.Equal(t, whole, tasks.estimate(r), "no task is larger")
 	c.Encoder.WholeGraph = 100
 	require.Greater(t, whole.Bytes-tasks.estimate(r).Bytes, int64(edgeBytes*1e6))
 	narrow := seconds()
+	c.Encoder.SampleFanOut = []int{20, 20}
+	require.InDelta(t, narrow, seconds(), 0, "a sample has no more nodes than the graph")
 	c.Encoder.SampleFanOut = []int{1, 10}
 	require.Less(t, seconds(), narrow)
 }
