@@ -1,6 +1,7 @@
 package encoder
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -125,4 +126,42 @@ func TestAlignedRoom(t *testing.T) {
 	wider := room(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19)
 	require.Greater(t, wider[0], first[0])
 	require.Equal(t, wider, room(1, 2, 3))
+}
+
+// Steps that draw as many random nodes have one shape. A rare draw, of nodes with far more neighbors than others, may
+// need more: here only for the sums of the neighbors.
+func TestAlignedRoomOfRandomDraws(t *testing.T) {
+	const nodes, hubs = 400, 4
+	var hub, leaf []int32
+	for i := range hubs * 14 {
+		hub, leaf = append(hub, int32(i%hubs)), append(leaf, int32(hubs+i))
+	}
+	a, err := graph.NewAdjacency(nodes, hub, leaf)
+	require.NoError(t, err)
+	g := &graph.Graph{Adjacency: a, Features: graph.Features{Rows: nodes, Cols: 1, Dense: make([]float32, nodes)}}
+	rooms := func() func(points ...int32) [2]int {
+		b, err := NewBatch(g, NewBuckets(nil, 1, []Size{SizeOf(g)}).Fit(SizeOf(g)))
+		require.NoError(t, err)
+		return func(points ...int32) [2]int {
+			op, err := Config{}.NewOperator(b.Size, &a)
+			require.NoError(t, err)
+			b.Align(Config{}, &op, points, &a)
+			return [2]int{op.Aligned.Forward.Levels[0].Shape().Dim(1), op.Aligned.Backward.Levels[0].Shape().Dim(1)}
+		}
+	}
+	rng, room, seen := rand.New(rand.NewPCG(1, 1)), rooms(), map[[2]int]bool{}
+	for range 100 {
+		points := make([]int32, 50)
+		for k, v := range rng.Perm(nodes)[:len(points)] {
+			points[k] = int32(v)
+		}
+		seen[room(points...)] = true
+	}
+	require.Len(t, seen, 1)
+
+	room = rooms()
+	usual := room(100, 101, 102, 103)
+	rare := room(0, 1, 2, 3)
+	require.Equal(t, usual[0], rare[0])
+	require.Greater(t, rare[1], usual[1])
 }

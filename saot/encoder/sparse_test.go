@@ -1,6 +1,7 @@
 package encoder
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -61,6 +62,17 @@ func TestPropagatedSparseFeatures(t *testing.T) {
 		want := Propagated(denseCopy(g))
 		require.InDeltaSlice(t, want.Dense, denseCopy(&graph.Graph{Features: *got}).Features.Dense, 1e-6)
 	}
+}
+
+// On the path 0 – 1 – 2 the entries of Â are 1/2, 1/√6, 1/3, and 0 between the ends; here is the first column of Â².
+func TestPropagatedByHand(t *testing.T) {
+	a, err := graph.NewAdjacency(3, []int32{0, 1}, []int32{1, 2})
+	require.NoError(t, err)
+	g := &graph.Graph{Adjacency: a, Features: graph.Features{Rows: 3, Cols: 1, Dense: []float32{1, 0, 0}}}
+	require.InDeltaSlice(t, []float64{1./4 + 1./6, (1./2 + 1./3) / math.Sqrt(6), 1. / 6}, Propagated(g).Dense, 1e-7)
+	used := []float32{7, 7}
+	propagateRows(used, &a, &g.Features, inverseRoots(&a), 1, 3)
+	require.InDeltaSlice(t, []float64{1 / math.Sqrt(6), 0}, used, 1e-7, "what the rows held does not count")
 }
 
 // Sparse and dense features give the same products and gradients, of all columns and with some masked. The columns of
