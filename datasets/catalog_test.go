@@ -154,7 +154,8 @@ func TestOGBLabelErrors(t *testing.T) {
 	require.Equal(t, 3, ds.NumClasses)
 
 	for text, want := range map[string]string{
-		"0\nnan\n": `line 2 is "nan"`, "0\n-1\n": `line 2 is "-1"`, "": "no labels", "0\n7\n": "class id 7 in 2 lines", "1\n\n0\n": `line 2 is ""`,
+		"0\nnan\n": `line 2 is "nan"`, "0\n-1\n": `line 2 is "-1"`, "": "no labels", "0\n7\n": "class id 7 in 2 lines",
+		"0\n2\n": "class id 2 in 2 lines", "1\n\n0\n": `line 2 is ""`,
 	} {
 		_, err := loadOGBLabels(write(text))
 		require.ErrorContains(t, err, want)

@@ -235,6 +235,7 @@ func TestCSVFeatures(t *testing.T) {
 	for name, f := range map[string]files{
 		"npy":        base.with("features.npy", tinyFeatures("<f8")),
 		"npz":        base.with("features.npz", arrays{"x": tinyFeatures("<f4")}.zip()),
+		"no name":    base.with("features.npz", arrays{"arr_0": tinyFeatures("<f4")}.zip()), // numpy.savez's
 		"sparse":     base.with("features.npz", sparse.zip()),
 		"attr":       base.with("features.npz", load.zip()),
 		"compressed": base.with("features.csv.gz", zipped("2,0,1\n0,0,0\n0,3,0\n0,4,0\n")),
@@ -466,6 +467,15 @@ func flip(content []byte, at int) []byte {
 	content = slices.Clone(content)
 	content[(at+len(content))%len(content)] ^= 1
 	return content
+}
+
+// Workers may find errors in any order: that of the lowest line is the one a user reads.
+func TestLowestLineFails(t *testing.T) {
+	r := &tableReader[int32]{}
+	for _, line := range []int{7, 3, 9} {
+		r.fail(line, fmt.Errorf(" is line %d", line))
+	}
+	require.EqualError(t, r.wrong(r.line, r.err), "line 3 is line 3")
 }
 
 // A table that spans many blocks, with every kind of line, comes out in order.

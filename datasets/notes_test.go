@@ -24,7 +24,8 @@ func TestColumnThatOutweighs(t *testing.T) {
 		{times, graph.Raw, true},
 		{times, graph.Binary, false},
 		{small, graph.L2, false},
-		{strings.Repeat("1000\n", 4), graph.L2, false}, // the only column hides no other
+		{"1,1700000000,0\n0,1700000100,1\n1,2,0\n0,2,1\n", graph.L2, false}, // in two of four rows
+		{strings.Repeat("1000\n", 4), graph.L2, false},                      // the only column hides no other
 		{strings.Repeat("0,0\n", 4), graph.L2, false},
 		{strings.Repeat("0,1\n", 4), graph.L2, false}, // nor does one with nothing next to it
 	} {
@@ -59,11 +60,15 @@ func TestColumnOfIDs(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, notes, slices.Contains(ds.Notes, note), features)
 	}
+	two := files{"edges.csv": []byte("0,1\n"), "labels.csv": []byte("0\n1\n"), "features.csv": []byte("0,5\n1,5\n")}
+	ds, err := LayoutCSV.load(two.folder(t, "own"), Options{})
+	require.NoError(t, err)
+	require.NotContains(t, strings.Join(ds.Notes, "\n"), "ids", "two values are no series")
 	sparse := arrays{
 		"data": npy("<f4", "(4,)", []float32{7, 1, 2, 3}), "indices": npy("<i4", "(4,)", []int32{1, 0, 0, 0}),
 		"indptr": npy("<i4", "(5,)", []int32{0, 1, 2, 3, 4}), "shape": npy("<i4", "(2,)", []int32{4, 2}),
 	}
-	ds, err := LayoutCSV.load(tinyCSV().with("features.npz", sparse.zip()).folder(t, "own"), Options{})
+	ds, err = LayoutCSV.load(tinyCSV().with("features.npz", sparse.zip()).folder(t, "own"), Options{})
 	require.NoError(t, err)
 	require.Contains(t, ds.Notes, note)
 }
@@ -79,6 +84,8 @@ func TestWeightsAreNoted(t *testing.T) {
 	}
 	equal, weighted := npy("<f4", "(6,)", []float32{2, 2, 2, 2, 2, 0}), npy("<f4", "(6,)", []float32{2, 2, 0, 2, 2, 3})
 	require.Contains(t, notes(tinyCOO().with("data", weighted)), note)
+	early := npy("<f4", "(6,)", []float32{1, 3, 3, 3, 3, 3})
+	require.Contains(t, notes(tinyCOO().with("data", early)), note, "the first is the one that differs")
 	require.Contains(t, notes(scipyCSR().with("data", weighted)), note)
 	require.NotContains(t, notes(scipyCSR().with("data", equal)), note, "a stored zero is no weight")
 	edges := arrays{"edge_index": ownArrays()["edge_index"]}

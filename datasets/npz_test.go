@@ -152,6 +152,7 @@ func TestLoadAcceptsLayouts(t *testing.T) {
 		"Python 2 longs":    tiny().with("labels", npy("<i8", "(4L,)", []int64{0, 0, 1, 1})),
 		"header version 2":  tiny().with("labels", version2),
 		"int features":      tiny().with("attr_data", npy("<i8", "(4,)", []int64{1, 2, 3, 4})),
+		"a dense array too": tiny().with("x", npy("<f4", "(4, 1)", []float32{9, 9, 9, 9})),
 		"zeros, duplicates": tiny().with("attr_data", npy("<f4", "(6,)", []float32{1, 2, 1, 2, 4, 0})).
 			with("attr_indices", npy("<i4", "(6,)", []int32{2, 0, 1, 1, 1, 0})).with("attr_indptr",
 			npy("<u4", "(5,)", []uint32{0, 2, 2, 4, 6})),
@@ -169,6 +170,14 @@ func TestLoadAcceptsLayouts(t *testing.T) {
 		Options{Normalization: graph.Raw})
 	require.NoError(t, err)
 	require.Equal(t, float32(1<<63), toDense(&large.Graph.Features)[0], "it has no sign")
+	for descr, values := range map[string]any{"|i1": []int8{1, -2, 3, 0}, "<i2": []int16{1, -2, 3, 0},
+		">i4": []int32{1, -2, 3, 0}, "<i8": []int64{1, -2, 3, 0}, "<f4": []float32{1, -2, 3, 0}} {
+		file := tiny().with("attr_data", npy(descr, "(4,)", values)).zip()
+		ds, err := load(t, file, Options{Normalization: graph.Raw})
+		require.NoError(t, err)
+		require.Equal(t, graph.Features{Rows: 4, Cols: 3, Offsets: []int64{0, 2, 2, 3, 3}, Columns: []int32{0, 2, 1},
+			Values: []float32{-2, 1, 3}}, ds.Graph.Features, "signs of %s stay, and a zero is no entry", descr)
+	}
 	full := tiny().with("attr_data", nil).with("attr_matrix",
 		npy("<f8", "(4, 3)", []float64{2, 0, 1, 0, 0, 0, 0, 3, 0, 0, 4, 0}))
 	ds, err := load(t, full.zip(), Options{Normalization: graph.Raw})
@@ -179,6 +188,8 @@ func TestLoadAcceptsLayouts(t *testing.T) {
 func TestLoadRejects(t *testing.T) {
 	nan, inf := float32(math.NaN()), math.Inf(-1)
 	long := []byte("\x93NUMPY\x02\x00\xff\xff\xff\xff{}")
+	many := make([]int64, 100_000) // read in several blocks
+	many[99_999] = -7
 	for name, tc := range map[string]struct {
 		a    arrays
 		want string
@@ -199,6 +210,7 @@ func TestLoadRejects(t *testing.T) {
 		"negative label":     {tiny().with("labels", npy("<i8", "(4,)", []int64{0, 0, -1, 1})), `"labels": entry 2 is -1, outside [0, 3]; want classes from 0, one for every node; give nodes without a label a class of their own (see docs/howto/graph.md)`},
 		"giant label":        {tiny().with("labels", npy("<u8", "(4,)", []uint64{0, 0, math.MaxUint64, 1})), `"labels": entry 2 is 18446744073709551615, outside [0, 3]; want classes`},
 		"label beyond nodes": {tiny().with("labels", npy("<i8", "(4,)", []int64{0, 0, 4, 1})), `"labels": entry 2 is 4, outside [0, 3]; want classes`},
+		"label far back":     {ownArrays().with("y", npy("<i8", "(100000,)", many)), `"y": entry 99999 is -7`},
 		"index beyond int64": {tiny().with("adj_indices", npy("<u8", "(6,)", []uint64{1, 1, 2, 0, 1<<64 - 1, 3})),
 			`"adj_indices": entry 4 is 18446744073709551615, outside [0, 3]`},
 		"index out of range":   {tiny().with("adj_indices", npy("<i4", "(6,)", []int32{1, 1, 2, 0, 4, 3})), `"adj_indices": entry 4 is 4, outside [0, 3]`},

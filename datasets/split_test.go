@@ -125,6 +125,7 @@ func TestKeepEdges(t *testing.T) {
 	full := dense(&ds.Graph.Adjacency)
 	task := keep.Tasks[1]
 	require.Len(t, task.Nodes, 39)
+	require.True(t, slices.IsSorted(task.Nodes))
 	checkAdjacency(t, &task.Graph.Adjacency)
 	got := dense(&task.Graph.Adjacency)
 	for p, i := range task.Nodes {
@@ -159,6 +160,8 @@ func TestStreamOptionErrors(t *testing.T) {
 		"InterTask is treatment of inter-task edges(5)", "Classes has 3"} {
 		require.ErrorContains(t, err, want)
 	}
+	require.NoError(t, StreamOptions{TrainRatio: 0.75, TestRatio: 0.25}.Validate())
+	require.ErrorContains(t, StreamOptions{TrainRatio: 0.75, TestRatio: 0.250001}.Validate(), "at most 1")
 	require.ErrorContains(t, StreamOptions{Order: OrderGiven}.Validate(),
 		"Order is given, want given with Classes, and Classes has 0")
 	_, err = NewStream(labeled(5, 5), StreamOptions{Order: OrderGiven, Classes: []int32{1, 2}})
