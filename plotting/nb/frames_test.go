@@ -143,8 +143,11 @@ func TestFramesOfDifferentSize(t *testing.T) {
 	page, err := nb.FramesHTML("panels", []string{"1", "3"}, []plotting.Figure{figures(t, 1)[0], wide})
 	require.NoError(t, err)
 	width, _ := wide.Size()
-	require.Contains(t, page, fmt.Sprintf("position:relative;width:%dpx", min(int(width*96/72), 960)),
-		"as wide as the widest, and no wider than a notebook")
+	style := fmt.Sprintf("position:relative;width:%dpx", min(int(width*96/72), 960))
+	require.Contains(t, page, style, "as wide as the widest, and no wider than a notebook")
+	page, err = nb.FramesHTML("panels", []string{"3", "1"}, []plotting.Figure{wide, figures(t, 1)[0]})
+	require.NoError(t, err)
+	require.Contains(t, page, style, "wherever it stands")
 }
 
 func TestFramesRepeatAndDiffer(t *testing.T) {
