@@ -132,6 +132,7 @@ func selected(dirs, only []string, mixed bool) (sel selection, err error) {
 		if sel.groups, err = experiment.Select(sel.groups, only); err != nil {
 			return sel, err
 		}
+		sel.groups = experiment.JoinBySeed(sel.groups)
 	}
 	if mixed {
 		sel.groups, sel.programs = experiment.Mixed(sel.groups)
@@ -247,8 +248,8 @@ With --across there is one table instead, a column for each dataset: AP of one s
 its place in the column, and the same of the methods that see labels, by their own classifier.
 
 Runs of one dataset that differ in data, split, scaling of features, direction of edges, engine, version of the program
-or probe rows are refused: choose some with --only. --mixed lets engines and versions differ, and names those that it
-found. CSV holds the raw numbers.`
+or probe rows are refused: choose some with --only. Splits and orders of classes may differ where each run draws its own
+from its seed. --mixed lets engines and versions differ, and names those that it found. CSV holds the raw numbers.`
 
 const tableExamples = `  saot table runs                                    Markdown
   saot table runs --format csv > figures.csv         numbers, a line per method, setting and probe

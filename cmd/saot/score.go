@@ -19,8 +19,8 @@ it learned task k. Row i is the embedding of node i of the dataset's file. Rows 
 that no task has, are not read. Embed each node in its own task's graph, as saot does: with the edges within the task.
 
 Tasks, probes, scores and files are those of saot run, so saot table, overview, figures and report take the run folder
-next to others, as a run of the method --name. Seconds and memory are not those of the method and stay open. A method's
-own classifier is not scored: it leaves no embeddings.
+next to others, as a run of the method --name. Tables show no seconds and no memory for it. A method's own classifier is
+not scored: it leaves no embeddings.
 
 Ctrl-C loses at most the current task: saot run --resume DIR continues, if the files are still the same.`
 

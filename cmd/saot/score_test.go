@@ -294,13 +294,16 @@ func TestScoreBadInput(t *testing.T) {
 		require.NoDirExists(t, out)
 	}
 	for want, args := range map[string][]string{
-		"--name NAME":                               {good},
-		"the name saot is taken":                    {good, "--name", "saot"},
-		`"mine " is empty, or begins or ends`:       {good, "--name", "mine "},
-		`"a/b" is a path`:                           {good, "--name", "a/b"},
-		`"a\x1b[31m" is a path, or holds a control`: {good, "--name", "a\x1b[31m"},
-		"unknown probe":                             {good, "--name", "mine", "--probe", "kNN"},
-		"the probe head scores only":                {good, "--name", "mine", "--probe", "head"},
+		"--name NAME":                           {good},
+		"the name saot is taken":                {good, "--name", "saot"},
+		`"mine " is empty, or begins or ends`:   {good, "--name", "mine "},
+		"the name SAOT is taken":                {good, "--name", "SAOT"},
+		`"a/b" cannot be part of a file's name`: {good, "--name", "a/b"},
+		`"a\x1b[31m" cannot be part`:            {good, "--name", "a\x1b[31m"},
+		`"a\u202eb" cannot be part`:             {good, "--name", "a\u202eb"},
+		"longer than 100 bytes":                 {good, "--name", strings.Repeat("a", 101)},
+		"unknown probe":                         {good, "--name", "mine", "--probe", "kNN"},
+		"the probe head scores only":            {good, "--name", "mine", "--probe", "head"},
 	} {
 		status, _, stderr := call(t, append([]string{"score"}, args...)...)
 		require.Equal(t, exitUsage, status, stderr)

@@ -34,9 +34,9 @@ func ownSeed(o *datasets.StreamOptions, name string) *uint64 {
 	return nil
 }
 
-// joinBySeed makes one group of the runs that differ in nothing but their seed and what is drawn from it: split, order
-// of classes. It does so on datasets where all runs of a seed have one split.
-func joinBySeed(groups []*Group) (joined []*Group) {
+// JoinBySeed returns groups in which runs that differ in nothing but their seed, and in what is drawn from it, are one:
+// split, order of classes. It joins those of a dataset if all its runs are such, and those of one seed have one split.
+func JoinBySeed(groups []*Group) (joined []*Group) {
 	for _, of := range ByDataset(groups) {
 		names := drawnBySeed(of)
 		if len(names) == 0 {
@@ -45,21 +45,25 @@ func joinBySeed(groups []*Group) (joined []*Group) {
 		}
 		byKey := map[string]*Group{}
 		for _, g := range of {
-			g.drawn = names
-			g.Settings["split"] = bySeed
+			own := *g
+			own.drawn, own.Settings = names, maps.Clone(g.Settings)
+			own.Settings["split"] = bySeed
 			for _, name := range names {
-				g.Settings[pathOf[name]] = bySeed
+				own.Settings[pathOf[name]] = bySeed
 			}
-			known := byKey[g.key()]
+			known := byKey[own.key()]
 			if known == nil {
-				byKey[g.key()] = g
-				joined = append(joined, g)
+				known = &own
+				known.Runs, known.Paths = maps.Clone(g.Runs), maps.Clone(g.Paths)
+				byKey[own.key()] = known
+				joined = append(joined, known)
 				continue
 			}
 			maps.Copy(known.Runs, g.Runs)
 			maps.Copy(known.Paths, g.Paths)
 		}
 	}
+	labelGroups(joined)
 	return joined
 }
 

@@ -43,6 +43,7 @@ func TestSeedsWithTheirOwnSplit(t *testing.T) {
 	require.EqualValues(t, 2, spec.Runs[len(spec.Runs)-1].Stream.OrderSeed)
 	groups, err := Collect([]string{save(t, results...)})
 	require.NoError(t, err)
+	groups = JoinBySeed(groups)
 	require.Len(t, groups, 2)
 	tables, err := Tables(groups)
 	require.NoError(t, err)
@@ -62,17 +63,21 @@ func TestSeedsWithTheirOwnSplit(t *testing.T) {
 
 // Runs of one seed with several splits would not be pairs, and one seed is no sample of splits.
 func TestSplitsThatAreNotTheSeeds(t *testing.T) {
-	const fixed = "\n- {datasets: [uai], methods: [gbt], seeds: [0, 1, 2], probes: [converged]}\n"
+	const fixed = "\n- {datasets: [uai], methods: [saot], seeds: [0, 1, 2], probes: [converged]}\n"
 	_, results := splitsOf(t, ownSplits+fixed)
-	groups, err := Collect([]string{save(t, results...)})
+	all, err := Collect([]string{save(t, results...)})
 	require.NoError(t, err)
-	_, err = Tables(groups)
+	_, err = Tables(JoinBySeed(all))
 	require.ErrorContains(t, err, "split is ")
+	own, err := Select(all, []string{"stream.class_order=random"})
+	require.NoError(t, err)
+	require.Len(t, JoinBySeed(own), 2, "without the others the seeds join")
+	require.Equal(t, "2", all[len(all)-1].Settings["split_seed"], "joining changes no group")
 
 	_, results = splitsOf(t, "runs: [{datasets: [uai], methods: [saot, gbt], seeds: [1], probes: [converged]}]")
-	groups, err = Collect([]string{save(t, results...)})
+	one, err := Collect([]string{save(t, results...)})
 	require.NoError(t, err)
-	require.Equal(t, "1", groups[0].Settings["split_seed"], "the default split, by chance")
+	require.Equal(t, "1", JoinBySeed(one)[0].Settings["split_seed"], "the default split, by chance")
 
 	_, err = ParseSpec("a.yaml", []byte("runs:\n- datasets: [uai]\n  methods: [saot]\n  seeds: [0]\n"+
 		"  stream: {order_seed: seed}\n"))

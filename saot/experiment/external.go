@@ -55,21 +55,25 @@ func checksumOf(r *continual.Result) string {
 	return s.Of.(*Embeddings).Checksum
 }
 
+// longestName is that of another program's method, in bytes.
+const longestName = 100
+
 // checkName finds a name that another method has, or that a table or the name of a file would not show as it is.
 func (s *Settings) checkName() error {
-	_, err := method.Lookup(s.Method)
+	taken := slices.ContainsFunc(method.Names(), func(n string) bool { return strings.EqualFold(n, s.Method) })
 	switch name := s.Method; {
 	case !s.External:
 		return nil
-	case err == nil:
+	case taken:
 		return fmt.Errorf("experiment: the name %s is taken, by a method of saot: choose another one", name)
 	case name == "" || name != strings.TrimSpace(name):
 		return fmt.Errorf("experiment: the name %q is empty, or begins or ends with a space: choose another one", name)
-	case name == ".." || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool {
-		return r == '/' || r == '\\' || unicode.IsControl(r)
+	case strings.Trim(name, ".") == "" || len(name) > longestName || !utf8.ValidString(name) ||
+		strings.ContainsAny(name, `<>:"/\|?*`) || strings.ContainsFunc(name, func(r rune) bool {
+		return unicode.IsControl(r) || unicode.Is(unicode.Cf, r)
 	}):
-		return fmt.Errorf("experiment: the name %q is a path, or holds a control character or what is no UTF-8: "+
-			"choose another one", name)
+		return fmt.Errorf("experiment: the name %q cannot be part of a file's name, or is longer than %d bytes: "+
+			"choose another one", name, longestName)
 	}
 	return nil
 }
@@ -111,7 +115,7 @@ func (r *Run) newExternal(stream *datasets.Stream) (continual.Method, error) {
 func (f *embeddingFiles) checkNames() error {
 	entries, err := os.ReadDir(f.folder)
 	if err != nil {
-		return fmt.Errorf("experiment: embeddings: %w: name a folder that holds 1.npy, 2.npy, …", err)
+		return fmt.Errorf("experiment: embeddings: %w: the folder must be there and hold 1.npy, 2.npy, …", err)
 	}
 	var names []string
 	for _, e := range entries {

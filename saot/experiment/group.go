@@ -26,7 +26,7 @@ type Group struct {
 
 	// Settings are the leaves of the results' config by path, without seed and probes, the method's own by the names
 	// that --set takes, epsilon → 0.2; and of the results themselves dataset, method, data (content of the graph, or
-	// checksum), split (hash, or "seed" where each seed has its own), synthetic, engine (name), version (of the
+	// checksum), split (hash, or "seed" after JoinBySeed), synthetic, engine (name), version (of the
 	// program), direction and, where embeddings were probed, probe_rows.
 	Settings map[string]string
 
@@ -34,7 +34,7 @@ type Group struct {
 	Paths map[uint64]string            // Stored.Path of the results, by seed
 
 	own    map[string]bool // names in Settings that are the method's own
-	drawn  []string        // seeds of the stream that are each run's own: see joinBySeed
+	drawn  []string        // seeds of the stream that are each run's own: see JoinBySeed
 	byName bool            // the dataset is one of the catalog, not a file of one's own with such a name
 	opened string          // the name or path that opened the dataset
 }
@@ -94,7 +94,7 @@ func Collect(paths []string) ([]*Group, error) {
 		return nil, fmt.Errorf("experiment: there is no %s under %s: name folders of finished runs or packed results",
 			continual.ResultFile, strings.Join(paths, ", "))
 	}
-	groups := joinBySeed(slices.Collect(maps.Values(byKey)))
+	groups := slices.Collect(maps.Values(byKey))
 	sortGroups(groups)
 	labelGroups(groups)
 	return groups, nil

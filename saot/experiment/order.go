@@ -73,7 +73,7 @@ func labelGroups(groups []*Group) {
 			if slices.ContainsFunc(groups, func(o *Group) bool {
 				return o.Dataset == g.Dataset && o.Method == g.Method && o.Settings[name] != g.Settings[name]
 			}) {
-				words = append(words, name+" "+g.Settings[name])
+				words = append(words, name+" "+short(g.Settings[name]))
 			}
 		}
 		g.Label = strings.Join(words, ", ")

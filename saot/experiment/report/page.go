@@ -130,13 +130,14 @@ func show(groups []*experiment.Group) (all []shown, err error) {
 }
 
 func environment(g *experiment.Group) row {
-	split := g.Info().SplitHash
 	return row{Dataset: g.Dataset, Label: g.Label, Seeds: strings.Trim(fmt.Sprint(g.Seeds()), "[]"),
-		Engine:   every(g, func(r *continual.Result) string { return r.Engine.Name }),
-		Go:       every(g, func(r *continual.Result) string { return r.Versions.Go }),
-		GoMLX:    every(g, func(r *continual.Result) string { return r.Versions.GoMLX }),
-		Machine:  every(g, func(r *continual.Result) string { return r.Machine.String() }),
-		Split:    split[:min(8, len(split))],
+		Engine:  every(g, func(r *continual.Result) string { return r.Engine.Name }),
+		Go:      every(g, func(r *continual.Result) string { return r.Versions.Go }),
+		GoMLX:   every(g, func(r *continual.Result) string { return r.Versions.GoMLX }),
+		Machine: every(g, func(r *continual.Result) string { return r.Machine.String() }),
+		Split: every(g, func(r *continual.Result) string {
+			return r.Dataset.SplitHash[:min(8, len(r.Dataset.SplitHash))]
+		}),
 		Finished: every(g, func(r *continual.Result) string { return r.Finished.UTC().Format("2006-01-02") })}
 }
 
