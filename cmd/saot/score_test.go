@@ -311,5 +311,5 @@ func TestScoreBadInput(t *testing.T) {
 	}
 	status, _, stderr := call(t, scoreNumbers(filepath.Join(good, "1.npy"), filepath.Join(dir, "out"))...)
 	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "name a folder that holds 1.npy, 2.npy")
+	require.Contains(t, stderr, "the folder must be there and hold 1.npy, 2.npy")
 }
