@@ -80,7 +80,7 @@ func (b *tab) at(t *testing.T, page string) {
 
 func (b *tab) settled() {
 	b.T.Helper()
-	b.Until(`document.body.dataset.ready !== undefined && (page.problem?.settled ?? !page.dirty)`)
+	b.Until(`document.body?.dataset.ready !== undefined && (page.problem?.settled ?? !page.dirty)`)
 }
 
 // press clicks on the element with an id.

@@ -148,7 +148,7 @@ func TestPlaygroundShowsEachState(t *testing.T) {
 		file, fragment, _ := strings.Cut(address, "#")
 		b.Go("about:blank") // another fragment alone would not load the page again
 		b.Go(web + path.Join("/course", file) + "#" + fragment)
-		b.Until(`document.body.dataset.ready !== undefined && (page.problem?.settled ?? !page.dirty)`)
+		b.Until(`document.body?.dataset.ready !== undefined && (page.problem?.settled ?? !page.dirty)`)
 		if path.Base(file) == "continual.html" && !strings.Contains(fragment, "recording=&") {
 			b.Until(`document.querySelector('saot-recording')?.shadowRoot.querySelectorAll('.panel').length > 3`)
 		}
