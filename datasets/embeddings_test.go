@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Of two nodes and three columns, row by row, whatever the type and the order of the file.
+// Two nodes and three columns, row by row, for each type and order of the file.
 func TestReadEmbeddings(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "1.npy")
 	read := func(data []byte, nodes int) (*Embeddings, error) {

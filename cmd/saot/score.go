@@ -41,7 +41,7 @@ func newScoreCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.Method == "" {
-				return usagef("name the method, as tables shall call it: --name NAME")
+				return usagef("name the method, as tables will call it: --name NAME")
 			}
 			o.Embeddings = args[0]
 			return o.run(cmd)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Where no picture reaches, as next to a wide one and below a tall one, all show white, whatever the page's color.
+// Where no picture reaches, as next to a wide one and below a tall one, all show white on a page of any color.
 func TestLayersOfDifferentSize(t *testing.T) {
 	red, white := color.NRGBA{R: 255, A: 255}, color.NRGBA{255, 255, 255, 255}
 	encoded := func(width, height int) []byte {

@@ -328,7 +328,7 @@ func (g *Group) shares(other *Group) bool {
 // it.
 func (g *Group) condition(name string) (string, bool) {
 	value, ok := g.Settings[name]
-	if name != "probe_rows" { // another program scales features or does not: that is the method's affair
+	if name != "probe_rows" { // whether another program scales features is up to it
 		return value, name != "features" || !g.First().External
 	}
 	// A bound that no stream of the dataset reaches is none.
