@@ -127,7 +127,7 @@ func TestEstimateOfSnapshots(t *testing.T) {
 	first, later := &shape{tasks: of.tasks[:1]}, &shape{tasks: of.tasks[:2]}
 	more := func() float64 { return later.estimate(r).training - 2*first.estimate(r).training }
 	change("epochs", "1")
-	require.Greater(t, more(), 1.0, "the networks are compiled, also for no steps")
+	require.Greater(t, more(), 1.0, "the networks are compiled, however few the steps")
 }
 
 // The weights between two wide layers count, with their gradient, Adam's moments and the teacher's copy: a slip of the
