@@ -75,6 +75,22 @@ func (l *leaving) Embed(ctx context.Context, g *graph.Graph) (*continual.Embeddi
 	return z, nil
 }
 
+// opened is what continual.Run takes of a run.
+func opened(t *testing.T, r *experiment.Run) (*datasets.Stream, continual.Method, continual.Options) {
+	t.Helper()
+	stream, err := r.OpenStream()
+	require.NoError(t, err)
+	e, err := r.OpenEngine()
+	require.NoError(t, err)
+	t.Cleanup(e.Close)
+	m, err := r.NewLearner(e, stream)
+	require.NoError(t, err)
+	opt, err := r.Options()
+	require.NoError(t, err)
+	opt.Engine = e
+	return stream, m, opt
+}
+
 // leave writes the embeddings of a method of saot on a stream.
 func leave(t *testing.T, folder, name string, cut datasets.StreamOptions) {
 	t.Helper()
@@ -82,23 +98,13 @@ func leave(t *testing.T, folder, name string, cut datasets.StreamOptions) {
 	require.NoError(t, err)
 	s.SetCut(cut)
 	s.Probes = []continual.Probe{continual.ProbeConverged}
-	r := experiment.Run{Settings: s, Place: experiment.Place{Engine: "go"}}
-	stream, err := r.OpenStream()
-	require.NoError(t, err)
-	e, err := r.OpenEngine()
-	require.NoError(t, err)
-	defer e.Close()
-	m, err := r.NewLearner(e, stream)
-	require.NoError(t, err)
-	opt, err := r.Options()
-	require.NoError(t, err)
-	opt.Engine = e
+	stream, m, opt := opened(t, &experiment.Run{Settings: s, Place: experiment.Place{Engine: "go"}})
 	_, err = continual.Run(t.Context(), stream, &leaving{Learner: m.(continual.Learner), t: t, stream: stream,
 		folder: folder}, opt)
 	require.NoError(t, err)
 }
 
-// The scores of embeddings are the same to the last bit, come they from a method or from the files that it left. Rows
+// Embeddings have the same scores to the last bit from a method and from the files that it left. Rows
 // of classes that are left out, and of tasks to come, are not read.
 func TestScoreIsThatOfTheRun(t *testing.T) {
 	fixture.Cache(t)
@@ -197,18 +203,10 @@ func TestScoreResumes(t *testing.T) {
 	r := &experiment.Run{Settings: experiment.ExternalSettings("synthetic", "my method"),
 		Place: experiment.Place{Engine: "go", Embeddings: z}}
 	r.Probes = []continual.Probe{continual.ProbeConverged}
-	stream, err := r.OpenStream()
-	require.NoError(t, err)
-	e, err := r.OpenEngine()
-	require.NoError(t, err)
-	defer e.Close()
-	m, err := r.NewLearner(e, stream)
-	require.NoError(t, err)
+	stream, m, opt := opened(t, r)
 	f, err := experiment.NewFolder(stopped, r)
 	require.NoError(t, err)
-	opt, err := r.Options()
-	require.NoError(t, err)
-	opt.Engine, opt.Dir = e, stopped
+	opt.Dir = stopped
 	ctx, cancel := context.WithCancel(t.Context())
 	opt.Observe = func(e continual.Event) {
 		if done, ok := e.(continual.EvaluationFinished); ok && done.Task == 1 {

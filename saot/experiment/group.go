@@ -131,8 +131,12 @@ func addRun(byKey map[string]*Group, r *continual.Result, path string) error {
 	if before, ok := g.Runs[r.Seed]; ok {
 		both, same := merged(before, r)
 		if !same {
-			return fmt.Errorf("experiment: %s and %s are the same run (seed %d) with different numbers%s: move one "+
-				"away", g.Paths[r.Seed], path, r.Seed, map[bool]string{true: " or embeddings"}[r.External])
+			of := "numbers"
+			if r.External {
+				of = "numbers or embeddings"
+			}
+			return fmt.Errorf("experiment: %s and %s are the same run (seed %d) with different %s: move one away",
+				g.Paths[r.Seed], path, r.Seed, of)
 		}
 		// Of one run in its folder and in a pack, the folder has more: recordings, losses by step.
 		order, isFolder := before.Started.Compare(r.Started), filepath.Base(g.Paths[r.Seed]) == continual.ResultFile
