@@ -88,17 +88,13 @@ func onGroups(cmd *cobra.Command, do func(dirs []string, sel selection) (writer,
 	var only []string
 	var mixed bool
 	cmd.Flags().BoolVar(&mixed, "mixed", false, "let the engines and versions that made the runs differ")
-	cmd.Flags().StringArrayVar(&only, "only", nil,
-		"only runs with this setting, as name=value: a setting, data, split or engine; again with the same name "+
-			"allows one more value, with another name demands that too")
+	onlyFlag(cmd, &only)
 	if cmd.Args == nil {
 		cmd.Args = cobra.MinimumNArgs(1)
 	}
 	cmd.RunE = func(cmd *cobra.Command, dirs []string) error {
-		for _, want := range only {
-			if !strings.Contains(want, "=") {
-				return usagef("--only %s: write it as name=value", want)
-			}
+		if err := checkOnly(only); err != nil {
+			return err
 		}
 		write, err := interruptible(cmd.Context(), "results were read: nothing was written", func() (writer, error) {
 			sel, err := selected(dirs, only, mixed)
@@ -121,6 +117,21 @@ func onGroups(cmd *cobra.Command, do func(dirs []string, sel selection) (writer,
 		}
 		return write(cmd.Context(), cmd.OutOrStdout())
 	}
+}
+
+func onlyFlag(cmd *cobra.Command, only *[]string) {
+	cmd.Flags().StringArrayVar(only, "only", nil,
+		"only runs with this setting, as name=value: a setting, seed, data, split or engine; again with the same name "+
+			"allows one more value, with another name demands that too")
+}
+
+func checkOnly(only []string) error {
+	for _, want := range only {
+		if !strings.Contains(want, "=") {
+			return usagef("--only %s: write it as name=value", want)
+		}
+	}
+	return nil
 }
 
 func selected(dirs, only []string, mixed bool) (sel selection, err error) {
