@@ -35,7 +35,7 @@ type File struct {
 	Name   string `json:"name"`   // under the data folder, with slashes
 	Bytes  int64  `json:"bytes"`  // 0: not known beforehand
 	SHA256 string `json:"sha256"` // in hexadecimal; "" where nobody published it: then recorded at the first fetch
-	// mirrors of the same bytes, in order; none where nobody publishes the file as it is read here
+	// mirrors of the same bytes, in order; none for a stand-in's own file
 	URLs []string `json:"urls"`
 	// git's name of the file in the publisher's repository (fetch.Sums), known where SHA256 may not be
 	GitBlob string `json:"-"`
@@ -83,7 +83,8 @@ type Stats struct {
 // Where the figures and checksums come from: the paper's Table 1 and appendix; for the real files the publishers' own
 // pages, PyTorch Geometric's and DGL's documentation, and, where a test reads the file, our own count. SHA-256 sums of
 // files that could not be had here are those that several independent public projects pin; git blobs are read off the
-// trees of the publishers' repositories (gnn-benchmark 1e72912, graph2gauss 2402482, wiki-cs-dataset f520731).
+// trees of the publishers' repositories (gnn-benchmark 1e72912, graph2gauss 2402482, wiki-cs-dataset f520731, GraphData
+// f8022c2).
 func Catalog() []Entry {
 	entries := []Entry{{Name: "synthetic", License: "none needed", Recipe: RecipeSynthetic,
 		Title: "generated citation-like graph, needs no file; synthetic,homophily=0.6 and the like change it, " +
@@ -139,7 +140,8 @@ const (
 	pitfalls = "Shchur et al.: Pitfalls of Graph Neural Network Evaluation. arXiv:1811.05868, 2018"
 	ogb      = "Hu, Fey, Zitnik, Dong, Ren, Liu, Catasta, Leskovec: Open Graph Benchmark: Datasets for Machine " +
 		"Learning on Graphs. NeurIPS 2020"
-	repackaged    = "GraphData's copy with gnn-benchmark's keys"
+	graphData     = "GraphData's copy"
+	repackaged    = graphData + " with gnn-benchmark's keys"
 	mitRepository = "MIT (of the repository that publishes it)"
 )
 
@@ -158,8 +160,12 @@ func fromGraph2gauss(name, blob string) File {
 	return onGitHub("abojchevski/graph2gauss", "data/"+name, name, blob)
 }
 
-func (f File) withCopy(sha256, content string) File {
-	f.Copies = append(f.Copies, Copy{sha256, repackaged, content})
+// withCopies adds GraphData's file, and the same under gnn-benchmark's keys where there is one.
+func (f File) withCopies(content, fromGraphData, underKeys string) File {
+	f.Copies = append(f.Copies, Copy{fromGraphData, graphData, content})
+	if underKeys != "" {
+		f.Copies = append(f.Copies, Copy{underKeys, repackaged, content})
+	}
 	return f
 }
 
@@ -241,11 +247,22 @@ func largeBenchmarks() []Entry {
 
 func citations() []Entry {
 	coraML := fromGraph2gauss("cora_ml.npz", "2df67d57d5c34554a689f8addde7fc3bdf37a415").
-		withCopy("9575fe87e7d988d967d01ec0b6ef692ace091b49de100b028817c03a2e23305f",
-			"ef7e7a063fabb04f6abe2a149cc8ab492db8153897b3e2496412b5fb9159357b")
+		withCopies("ef7e7a063fabb04f6abe2a149cc8ab492db8153897b3e2496412b5fb9159357b",
+			"590d93689ec70aa0da17b3f1c6915dfd3c1b6306ad4f3286a2075599f7a85630",
+			"9575fe87e7d988d967d01ec0b6ef692ace091b49de100b028817c03a2e23305f")
+	citeseer := fromGraph2gauss("citeseer.npz", "b611f48626e7f40fcc81a36b4f022979ea998b38").
+		withCopies("fa0e6422f90edb14ee1d8c4b9847fdfbc7f10160ea9862db25d47a670f7c94db",
+			"403e8976b21eed58544dca956b6bd8b513779124c6f88da9538609b085ac8651", "")
+	dblp := fromGraph2gauss("dblp.npz", "3e179a9ebf2968d9ad67544c8978bf4759e489d8").
+		withCopies("a7c73bf806ed2b20a291026b0570148fa621cf3fa77f27b119d08e9a5d303d20",
+			"e1c460c864735b88158e230e715715b08a8f7bb7c94f7f6c3b5efc412558877d", "")
 	coauthorCS := gnnBenchmark("ms_academic_cs.npz", "9bdd7da943d86b74297e8d32e99eb64245b52835").
-		withCopy("6775a2bbbd626ccee6ff95ffe4e725a9e72980b4b3799dd8a9317d9597a099d3",
-			"231789ce21af29c3ca8fd9a24e07685e810f05d26694ac1978d956df33beffff")
+		withCopies("231789ce21af29c3ca8fd9a24e07685e810f05d26694ac1978d956df33beffff",
+			"7b7b51bf270d341f1c4231834c58a526bb04db003fd76a6d2f51ad7d252005ed",
+			"6775a2bbbd626ccee6ff95ffe4e725a9e72980b4b3799dd8a9317d9597a099d3")
+	coauthorPhysics := gnnBenchmark("ms_academic_phy.npz", "8d8bc12e29aa67f6753a712080eae81079bd7d01").
+		withCopies("75588773ff791dd165a24b27323af104f60e2c37c30188c899b7acbf1202093b",
+			"1c930d99910763bc5f0c1aa90e8baa945f5ad6027663fe5332d0f08fde33cd7d", "")
 	return []Entry{{
 		Name: "cora-ml", Title: "Cora-ML: papers of machine learning", Layout: LayoutNPZ, License: mitRepository,
 		Citation: graph2gauss,
@@ -254,13 +271,13 @@ func citations() []Entry {
 	}, {
 		Name: "citeseer", Title: "Citeseer: papers of computer science", Layout: LayoutNPZ, License: mitRepository,
 		Citation: graph2gauss,
-		Files:    []File{fromGraph2gauss("citeseer.npz", "b611f48626e7f40fcc81a36b4f022979ea998b38")},
+		Files:    []File{citeseer},
 		True:     Stats{Nodes: 4230, Edges: 5337, Entries: 5358, Columns: 602, Classes: 6, Tasks: 3},
 		Note:     "graph2gauss's Citeseer, not the 3,327 nodes of Planetoid nor gnn-benchmark's file of the same name.",
 	}, {
 		Name: "dblp", Title: "DBLP: papers of computer science", Layout: LayoutNPZ, License: mitRepository,
 		Citation: graph2gauss,
-		Files:    []File{fromGraph2gauss("dblp.npz", "3e179a9ebf2968d9ad67544c8978bf4759e489d8")},
+		Files:    []File{dblp},
 		True:     Stats{Nodes: 17716, Edges: 52867, Columns: 1639, Classes: 4, Tasks: 2},
 	}, {
 		Name: "coauthor-cs", Title: "Coauthor-CS: computer scientists who wrote together", Layout: LayoutNPZ,
@@ -270,15 +287,19 @@ func citations() []Entry {
 	}, {
 		Name: "coauthor-physics", Title: "Coauthor-Physics: physicists who wrote together", Layout: LayoutNPZ,
 		License: mitRepository, Citation: pitfalls,
-		Files: []File{gnnBenchmark("ms_academic_phy.npz", "8d8bc12e29aa67f6753a712080eae81079bd7d01")},
+		Files: []File{coauthorPhysics},
 		True:  Stats{Nodes: 34493, Edges: 247962, Columns: 8415, Classes: 5, Tasks: 2},
 	}}
 }
 
 func coPurchases() []Entry {
 	computers := gnnBenchmark("amazon_electronics_computers.npz", "8120e4148a330b3fafe37c4476823302d9d834b9").
-		withCopy("d05b999eb3bd2f435582e97ba926a7956e8ec6e98d1a60b4388def7368c3d5d0",
-			"f5976daad55bbf9999b32ab3d931c0cf4ad12e60cd7e44b98e8eddacafe5b9fd")
+		withCopies("f5976daad55bbf9999b32ab3d931c0cf4ad12e60cd7e44b98e8eddacafe5b9fd",
+			"a6942db609f196b53503d91b99a02ad8d052d5d9be8ef41db976fb65f66ed1f3",
+			"d05b999eb3bd2f435582e97ba926a7956e8ec6e98d1a60b4388def7368c3d5d0")
+	photo := gnnBenchmark("amazon_electronics_photo.npz", "97323743cb56aca9dd611f5b4b46862c1c9c6bd9").
+		withCopies("2dba0acdfcdc47fd68492b2f2a38487e59c22a183f87ab26a4e4fd499e03d9bd",
+			"bdb98b54cd3125bfa69b23ba0aae84fabcb770c6727175b8f6eb1d64f3be4b2b", "")
 	return []Entry{{
 		Name: "amazon-computers", Title: "Amazon-Computers: goods bought together", Layout: LayoutNPZ,
 		License: mitRepository, Citation: pitfalls,
@@ -287,7 +308,7 @@ func coPurchases() []Entry {
 	}, {
 		Name: "amazon-photo", Title: "Amazon-Photo: goods bought together", Layout: LayoutNPZ, License: mitRepository,
 		Citation: pitfalls,
-		Files:    []File{gnnBenchmark("amazon_electronics_photo.npz", "97323743cb56aca9dd611f5b4b46862c1c9c6bd9")},
+		Files:    []File{photo},
 		True:     Stats{Nodes: 7650, Edges: 119081, Entries: 143663, Columns: 745, Classes: 8, Tasks: 4},
 	}}
 }
@@ -297,6 +318,10 @@ func others() []Entry {
 	wiki := onGitHub("pmernyei/wiki-cs-dataset", "dataset/data.json", "wikics.json",
 		"f1b743119df1a7a3bca449039c54034ae623a756")
 	wiki.Bytes, wiki.SHA256 = 82533647, "9bf8cb3ef8eeae81b25e6ccbe0ea195600c205d7edf63ce04f2ec8d9c7dcb3d8"
+	uai := onGitHub("EdisonLeeeee/GraphData", "datasets/uai.npz", "uai.npz", "7d2618be7a0230c315fe5830fa855a835e16d9b8")
+	uai.Bytes, uai.SHA256 = 3297397, "02fd966f6f73b71baee954a735c523ff42a7aeffbb70858fd5d62ee0ba4a0ed2"
+	uai.Copies = []Copy{{"c58c5fe6056c3c902e524656aa047e125cc61affd5ab27b1eadf7178965abb07", repackaged,
+		"92c11307c5d0716a917f36dfa790e51207a22d8685a8bbbb82a2fe41fd210cec"}}
 	return []Entry{{
 		Name: "wikics", Title: "Wiki-CS: articles of Wikipedia on computer science and their links",
 		Layout: LayoutWikiCS, Files: []File{wiki},
@@ -320,13 +345,9 @@ func others() []Entry {
 		Note: "no checksum was ever published: the sums of the first fetch are recorded and checked from then on.",
 	}, {
 		Name: "uai", Title: "UAI2010: pages of Wikipedia", Layout: LayoutNPZ, License: "MIT (of GraphData)",
-		Files: []File{{Name: "uai.npz",
-			Copies: []Copy{{"c58c5fe6056c3c902e524656aa047e125cc61affd5ab27b1eadf7178965abb07", repackaged,
-				"92c11307c5d0716a917f36dfa790e51207a22d8685a8bbbb82a2fe41fd210cec"}}}},
+		Files:    []File{uai},
 		Citation: "Wang, Zhu, Bo, Cui, Shi, Pei: AM-GCN: Adaptive Multi-channel Graph Convolutional Networks. KDD 2020",
 		True:     Stats{Nodes: 3067, Edges: 28308, Columns: 4973, Classes: 19, Tasks: 9},
-		Note: "GraphData publishes it with other keys (github.com/EdisonLeeeee/GraphData): store adj_ and attr_ " +
-			"as CSR under gnn-benchmark's keys and import that.",
 	}}
 }
 

@@ -45,8 +45,7 @@ func TestOpenErrors(t *testing.T) {
 	require.ErrorContains(t, err, `unknown dataset "corra" (did you mean "cora"?): choose synthetic, cora-full, cora, ogbn-arxiv`)
 	_, err = Open("uai", "", Options{})
 	require.ErrorContains(t, err, "uai.npz, and the data folder "+data+
-		" does not exist: nobody publishes it in this form: saot data info uai says how to make it; or set the "+
-		"environment variable SAOT_DATA or --data")
+		" does not exist: fetch it with saot data get uai; or set the environment variable SAOT_DATA or --data")
 	_, err = Open("arxiv-topology", filepath.Join(dir, "none"), Options{})
 	require.ErrorContains(t, err, "and the data folder "+filepath.Join(dir, "none")+" does not exist")
 	_, err = Open("cora-ml", dir, Options{})

@@ -225,8 +225,8 @@ func (l Layout) openCached(path string, opt Options) (*Dataset, error) {
 
 // Get downloads the files of an entry that are not there, checks all of them and records their checksums. If there is a
 // file that no checksum is known of, it reads the dataset before it records anything. It returns the states of the
-// files; an error of fetch.Fetch; or an error if a file that is there is Wrong, the dataset needs no file, or nobody
-// publishes it. Where nobody publishes a stand-in's own file and it is not there, it gets those of the benchmark.
+// files; an error of fetch.Fetch; or an error if a file that is there is Wrong, or the dataset needs no file. Where
+// nobody publishes a stand-in's own file and it is not there, it gets those of the benchmark.
 func (s Store) Get(ctx context.Context, e Entry) ([]FileStatus, error) {
 	if len(e.Files) == 0 {
 		return nil, fmt.Errorf("datasets: %s needs no file: it is generated", e.Name)
@@ -275,10 +275,6 @@ func (s Store) get(ctx context.Context, e Entry, f File) (source string, err err
 			"data import %s FILE --trust", s.Path(f), status.Detail, e.Name, e.Name)
 	case status.State != Missing:
 		return "", nil
-	case len(f.URLs) == 0:
-		return "",
-			fmt.Errorf("datasets: nobody publishes %s as it is read here (%s): run saot data import %s FILE with a "+
-				"file of your own", f.Name, e.Note, e.Name)
 	}
 	request := fetch.Request{
 		URLs: f.URLs, Path: s.Path(f), SHA256: f.SHA256, MaxBytes: atMost(f.Bytes), Client: s.Client,

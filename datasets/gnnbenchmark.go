@@ -17,6 +17,9 @@ func readGNNBenchmark(b *bundle, opt Options) (ds *Dataset, err error) {
 
 func parse(f *npzFile, name string, opt Options) (*Dataset, error) {
 	ds := &Dataset{Name: name}
+	if err := f.openPickled(); err != nil {
+		return nil, err
+	}
 	own, read := f.has("edge_index") || f.has("edges"), readAdjacency
 	if own {
 		read = readOwnGraph
@@ -54,7 +57,7 @@ func readAdjacency(f *npzFile, ds *Dataset, direction Direction) error {
 }
 
 func openLabels(f *npzFile) (*npyArray, error) {
-	key := firstOf(f.has, "labels", "label", "y")
+	key := firstOf(f.has, "labels", "label", "y", "node_label")
 	if !f.has(key) {
 		return nil, f.lacks("y (or label, labels)")
 	}
@@ -116,7 +119,7 @@ func (a *npyArray) classes(n int, ds *Dataset) error {
 }
 
 func readFeatures(f *npzFile, n int, ds *Dataset) error {
-	if dense := firstOf(f.has, "attr_matrix", "x", "features"); f.has(dense) && !f.has("attr_data") {
+	if dense := firstOf(f.has, "attr_matrix", "x", "features", "node_attr"); f.has(dense) && !f.has("attr_data") {
 		return readDense(f, dense, n, ds)
 	}
 	if parts := csrParts("attr_"); !f.has(firstOf(f.has, parts...)) {

@@ -19,13 +19,17 @@ import (
 )
 
 // npzFile reads NumPy arrays by key from an archive. It is our own for its bounds: it opens an entry only on demand,
-// checks its size against the archive before it allocates, and neither reads nor unpickles arrays of Python objects.
+// checks its size against the archive before it allocates, and of arrays of Python objects reads only SciPy's matrices
+// (openPickled), without executing anything.
 type npzFile struct {
 	path    string  // as the user named it, for errors
 	size    int64   // bytes of the whole archive
 	budget  *budget // of what is kept of it
 	entries map[string]*zip.File
 	opened  map[string]bool // keys that were read
+
+	unpickled map[string]*npyArray // arrays of pickled matrices, by the key that they would have
+	byColumn  []string             // prefixes of these keys where the matrix is CSC
 }
 
 func openNPZ(r io.ReaderAt, size int64, path string) (*npzFile, error) {
@@ -44,7 +48,7 @@ func openNPZ(r io.ReaderAt, size int64, path string) (*npzFile, error) {
 	return f, nil
 }
 
-func (f *npzFile) has(key string) bool { return f.entries[key] != nil }
+func (f *npzFile) has(key string) bool { return f.entries[key] != nil || f.unpickled[key] != nil }
 
 // lacks is an error about an array that is not there under any of its keys, of which names tells the simplest first.
 func (f *npzFile) lacks(names string) error {
@@ -76,6 +80,9 @@ type npyArray struct {
 const maxHeader = 1 << 16
 
 func (f *npzFile) open(key string, dims int) (*npyArray, error) {
+	if a := f.unpickled[key]; a != nil {
+		return a, a.check(dims)
+	}
 	r, err := f.openEntry(key)
 	if err != nil {
 		return nil, err
@@ -113,15 +120,19 @@ func (f *npzFile) openArray(key string, r io.ReadCloser, size uint64, dims int) 
 	if err != nil {
 		return nil, err
 	}
-	if len(a.shape) != dims {
-		return nil, f.errorf(key, "shape %v, want %d dimensions: reshape the array in NumPy", a.shape, dims)
-	}
 	a.body, a.bytes = r, size-min(size, uint64(used))
-	if !a.fills(a.bytes) {
-		return nil, f.errorf(key, "shape %v does not match the %d bytes stored; download or write it again", a.shape,
-			a.bytes)
+	return a, a.check(dims)
+}
+
+// check returns an error if an array has not so many dimensions, or its shape does not fit its bytes.
+func (a *npyArray) check(dims int) error {
+	if len(a.shape) != dims {
+		return a.errorf("shape %v, want %d dimensions: reshape the array in NumPy", a.shape, dims)
 	}
-	return a, nil
+	if !a.fills(a.bytes) {
+		return a.errorf("shape %v does not match the %d bytes stored; download or write it again", a.shape, a.bytes)
+	}
+	return nil
 }
 
 // credible returns an error if an entry claims a size that it cannot have in an archive of size bytes: no deflate
@@ -224,7 +235,7 @@ func (f *npzFile) parseHeader(key, text string) (*npyArray, error) {
 		(kind[2] == "f" && kind[3] != "4" && kind[3] != "8") || (kind[2] == "b" && kind[3] != "1") {
 		return nil,
 			f.errorf(key,
-				"dtype %q is not read (Python objects never are); save it as int32, int64, float32 or float64",
+				"dtype %q is not read; save it as int32, int64, float32 or float64",
 				descr[1])
 	}
 	a.dtype, a.width = kind[2][0], int(kind[3][0]-'0')

@@ -99,9 +99,10 @@ func (m *csr) byRow(f *npzFile) (*csr, error) {
 }
 
 // storedByColumn reads which of SciPy's formats a matrix has. Files of other programs do not say: theirs is CSR.
-func storedByColumn(f *npzFile, key string) (bool, error) {
+func storedByColumn(f *npzFile, prefix string) (bool, error) {
+	key := prefix + "format"
 	if !f.has(key) {
-		return false, nil
+		return slices.Contains(f.byColumn, prefix), nil
 	}
 	switch format, err := f.word(key); {
 	case err != nil:
@@ -137,7 +138,7 @@ func csrParts(prefix string) []string {
 
 // openCSR reads all but the data.
 func openCSR(f *npzFile, prefix string) (*csr, *npyArray, error) {
-	byColumn, err := storedByColumn(f, prefix+"format")
+	byColumn, err := storedByColumn(f, prefix)
 	if err != nil {
 		return nil, nil, err
 	}

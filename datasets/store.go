@@ -111,13 +111,9 @@ func (s Store) locate(e Entry) (string, error) {
 	if path := s.find(e); path != "" {
 		return path, nil
 	}
-	how := "fetch it with " + s.getting(e)
-	if len(e.Files[0].URLs) == 0 {
-		how = "nobody publishes it in this form: saot data info " + e.Name + " says how to make it"
-	}
-	return "",
-		fmt.Errorf("datasets: %s needs the file %s, %s: %s; or set the environment variable SAOT_DATA or --data to "+
-			"the folder that holds it: %w", e.Name, e.Files[0].Name, s.without("which is not"), how, fs.ErrNotExist)
+	return "", fmt.Errorf("datasets: %s needs the file %s, %s: fetch it with %s; or set the environment variable "+
+		"SAOT_DATA or --data to the folder that holds it: %w", e.Name, e.Files[0].Name, s.without("which is not"),
+		s.getting(e), fs.ErrNotExist)
 }
 
 // getting is the command that fetches an entry's files into the folder.

@@ -10,12 +10,12 @@ import (
 	"github.com/saot-go/saot/saot/experiment"
 )
 
-const compareHelp = `Find the runs that two sets of results have in common, and say how far apart their scores are. Runs are the same
-if dataset, method, settings, split and seed are; programs, engines and machines may differ, and are named.
+const compareHelp = `Find the runs that two sets of results have in common, and say how far apart their scores are. Runs
+are the same if dataset, method, settings, split and seed are; programs, engines and machines may differ, and are named.
 
 A run has the same scores if its accuracy on each task after each task is the same to the last digit, in every setting
-and under every probe that both have. For the others the output has the mean AP of both sets, and the largest
-differences of a single run, second minus first.`
+and under every probe that both have. For methods with other runs the output has the mean AP of both sets, and the
+largest differences of a single run, second minus first.`
 
 func newCompareCommand() *cobra.Command {
 	var only []string
@@ -75,8 +75,8 @@ func writeComparison(out io.Writer, c *experiment.Comparison) error {
 		if err := writeRows(text, rows, false); err != nil {
 			return err
 		}
-		text.WriteString("\nAP of first, of second: means over the seeds, in percent. By: the largest difference of a " +
-			"run, in points.\n")
+		text.WriteString("\nAP of first, of second: means over the seeds, in percent. By: the largest difference of " +
+			"a run, in points.\n")
 	}
 	if len(same) > 0 {
 		fmt.Fprintf(text, "\nThe same in every run: %s.\n", strings.Join(same, ", "))

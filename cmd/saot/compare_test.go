@@ -32,7 +32,8 @@ func TestCompareCommand(t *testing.T) {
 func TestComparisonText(t *testing.T) {
 	c := &experiment.Comparison{Both: 2, Same: 1, Programs: [2][]string{{"old (2 runs)"}, {"new (2 runs)"}},
 		Machines: [2][]string{nil, {"Z80"}}, Pairs: []*experiment.Pair{{Dataset: "uai", Label: "saot",
-			Seeds: []uint64{0, 3}, Same: 1, Scores: []experiment.ScorePair{{First: 80, Second: 79.25, AP: -1.5, AF: 2}}}}}
+			Seeds: []uint64{0, 3}, Same: 1,
+			Scores: []experiment.ScorePair{{First: 80, Second: 79.25, AP: -1.5, AF: 2}}}}}
 	require.Equal(t, [][]string{{"uai", "saot", "0 3", "1 of 2", "class-il, paper probe", "80.0", "79.2", "-1.50",
 		"+2.00"}}, comparisonRows(c.Pairs[0]))
 	out := &strings.Builder{}

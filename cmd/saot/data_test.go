@@ -57,7 +57,6 @@ func TestDataBadInput(t *testing.T) {
 		{"two names", []string{"info", "cora", "uai"}, 2, []string{"arg"}},
 		{"import without a path", []string{"import", "uai"}, 2, []string{"arg"}},
 		{"generated", []string{"get", "synthetic"}, 1, []string{"needs no file"}},
-		{"not published", []string{"get", "uai"}, 1, []string{"uai.npz", "saot data import uai FILE"}},
 		{"import of nothing", []string{"import", "uai", filepath.Join(dir, "none")}, 1,
 			[]string{"none", "check the path"}},
 		{"import of another file", []string{"import", "cora-ml", file}, 1, []string{file, "git blob", "--trust"}},

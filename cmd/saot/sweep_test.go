@@ -247,9 +247,9 @@ func TestSweepsTogether(t *testing.T) {
 func TestSweepFetch(t *testing.T) {
 	spec := writeSpec(t, "runs: [{datasets: [uai, synthetic], methods: [majority], seeds: [0]}]")
 	empty, out := t.TempDir(), filepath.Join(t.TempDir(), "sweep")
-	status, _, stderr := call(t, "sweep", spec, "--out", out, "--data", empty, "--engine", "go", "--fetch")
+	status, _, stderr := call(t, "sweep", spec, "--out", out, "--data", nowhere(t), "--engine", "go", "--fetch")
 	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "uai.npz")
+	require.Contains(t, stderr, "uai")
 	require.NotContains(t, stderr, "synthetic", "it needs no file")
 	require.NoDirExists(t, out, "nothing runs")
 	status, _, stderr = call(t, "sweep", spec, "--out", "/s", "--data", "/d", "--fetch", "--launcher", "kubernetes",
@@ -262,6 +262,13 @@ func TestSweepFetch(t *testing.T) {
 		CombinedOutput()
 	require.Error(t, err)
 	require.Contains(t, string(text), "1 failed", "what is there is not fetched again")
+}
+
+// nowhere is a data folder that cannot be made: it fails before anything is asked of the network.
+func nowhere(t *testing.T) string {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	return filepath.Join(file, "data")
 }
 
 // A machine without the engine with which a sweep began leaves its runs as they are.
@@ -321,12 +328,12 @@ func TestSweepFetchesNoStandIn(t *testing.T) {
 
 // --fetch with --only asks for the datasets of these runs alone.
 func TestSweepFetchesForChosenRuns(t *testing.T) {
-	o := &sweepOptions{data: t.TempDir(), only: []int{1}}
+	o := &sweepOptions{data: nowhere(t), only: []int{1}}
 	runs := []experiment.Run{{Settings: experiment.Settings{Dataset: "uai"}},
 		{Settings: experiment.Settings{Dataset: "synthetic"}}}
 	require.NoError(t, o.fetchMissing(newSweepCommand(), runs))
 	o.only = []int{0}
-	require.ErrorContains(t, o.fetchMissing(newSweepCommand(), runs), "uai.npz")
+	require.ErrorContains(t, o.fetchMissing(newSweepCommand(), runs), "uai")
 	o.only = []int{2}
 	require.ErrorContains(t, o.fetchMissing(newSweepCommand(), runs), "there is no run 2")
 }

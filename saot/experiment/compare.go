@@ -27,11 +27,12 @@ type Comparison struct {
 
 // Pair is the runs of one method and settings on one dataset that two sets have in common.
 type Pair struct {
-	Dataset string      `json:"dataset"`
-	Label   string      `json:"method"` // Group.Label in the first set
-	Seeds   []uint64    `json:"seeds"`
-	Same    int         `json:"same"` // runs that have the same accuracy on each task after each task in every score of Scores
-	Scores  []ScorePair `json:"scores"`
+	Dataset string   `json:"dataset"`
+	Label   string   `json:"method"` // Group.Label in the first set
+	Seeds   []uint64 `json:"seeds"`
+	// Same is how many runs have the same accuracy on each task after each task, in every score of Scores.
+	Same   int         `json:"same"`
+	Scores []ScorePair `json:"scores"`
 }
 
 // ScorePair is one score that all runs of a Pair have in both sets. First and Second are AP in percent, differences are
@@ -74,8 +75,8 @@ func Compare(first, second []*Group) (*Comparison, error) {
 	}
 	c.OnlyFirst, c.OnlySecond = runsOf(sets[0])-c.Both, runsOf(sets[1])-c.Both
 	if c.Both == 0 {
-		return nil, errors.New("experiment: no run is in both sets: dataset, method, settings, split and seed have to be " +
-			"the same")
+		return nil, errors.New("experiment: no run is in both sets: dataset, method, settings, split and seed have " +
+			"to be the same")
 	}
 	return c, nil
 }

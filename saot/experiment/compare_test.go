@@ -44,8 +44,8 @@ func TestCompare(t *testing.T) {
 	s := saot.Scores[0]
 	require.Equal(t, continual.ClassIL, s.Setting)
 	require.InDeltaSlice(t, []float64{81, 80.25, -1.5, -2}, []float64{s.First, s.Second, s.AP, s.AF}, 1e-9)
-	require.Equal(t, "Of 3 runs in both sets, 2 have the same scores. AP of the others differs by 1.50 points at most. "+
-		"Not compared: 1 only in the first, 2 only in the second.", c.Summary())
+	require.Equal(t, "Of 3 runs in both sets, 2 have the same scores. AP of the others differs by 1.50 points at "+
+		"most. Not compared: 1 only in the first, 2 only in the second.", c.Summary())
 
 	turned, err := Compare(second, first)
 	require.NoError(t, err)
