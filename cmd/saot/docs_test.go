@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/experiment"
 )
 
 // docs returns the text of the documents that name commands, by path.
@@ -190,8 +191,12 @@ var specOfProgram = regexp.MustCompile(`^(chosen|full|quick|real|tune)/[a-z0-9-]
 // argumentsExist compares arguments with what a shell completes them to, where they cannot be files.
 func argumentsExist(cmd *cobra.Command) error {
 	for i, arg := range cmd.Flags().Args() {
-		if cmd.Name() == "sweep" && specOfProgram.MatchString(arg) {
-			if _, err := os.Stat("../../saot/experiment/specs/" + arg + ".yaml"); err != nil {
+		if cmd.Name() == "sweep" && (specOfProgram.MatchString(arg) || slices.Contains(experiment.Specs(), arg)) {
+			on, err := cmd.Flags().GetStringArray("dataset")
+			if err == nil {
+				_, err = experiment.OpenSpec(arg, on...)
+			}
+			if err != nil && !strings.Contains(err.Error(), ": toy: ") { // these tests' own method is in the group all
 				return err
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -54,7 +55,8 @@ func Specs() (names []string) {
 }
 
 // OpenSpec reads the spec in a file, or, where there is no such file, the one of that name among Specs. Datasets that
-// are given replace those of the entries, which must all name the same. Its error lists every fault with its line.
+// are given replace those of the entries if these all name the same. Otherwise they choose among those that the entries
+// name. Its error lists every fault with its line.
 func OpenSpec(name string, on ...string) (*Spec, error) {
 	data, err := specText(name)
 	if err != nil {
@@ -130,25 +132,26 @@ func parseSpec(name string, data []byte, on []string) (*Spec, error) {
 }
 
 // replaceDatasets takes other datasets, if any are given. Entries that name different datasets have settings for each
-// of these, and all of them on one dataset are runs that nobody wants.
+// of these, and all of them on one dataset are runs that nobody wants: there the given ones only choose.
 func (s *specFile) replaceDatasets(on []string, bad *faults) {
 	if len(on) == 0 || len(s.Runs) == 0 {
 		return
 	}
-	names := func(e entry) (all []string) {
-		for _, d := range e.Datasets {
-			all = append(all, d.value)
+	all, first := map[string]bool{}, s.Runs[0].datasets()
+	same := true
+	for i := range s.Runs {
+		own := s.Runs[i].datasets()
+		same = same && slices.Equal(own, first)
+		for _, name := range own {
+			all[name] = true
 		}
-		return all
 	}
-	first := names(s.Runs[0])
+	if !same {
+		s.chooseDatasets(on, all, bad)
+		return
+	}
 	for i := range s.Runs {
 		e := &s.Runs[i]
-		if own := names(*e); !slices.Equal(own, first) {
-			bad.add(e.line, fmt.Errorf("the entry is for %s and the first for %s: others can replace the datasets of "+
-				"a spec only if all its entries name the same", strings.Join(own, ", "), strings.Join(first, ", ")))
-			return
-		}
 		if len(e.Datasets) > 0 { // or else that is a fault
 			line := e.Datasets[0].line
 			e.Datasets = nil
@@ -156,6 +159,32 @@ func (s *specFile) replaceDatasets(on []string, bad *faults) {
 				e.Datasets = append(e.Datasets, item[string]{value: name, line: line})
 			}
 		}
+	}
+}
+
+func (e *entry) datasets() (names []string) {
+	for _, d := range e.Datasets {
+		names = append(names, d.value)
+	}
+	return names
+}
+
+// chooseDatasets leaves only what is on some of the datasets that the entries name.
+func (s *specFile) chooseDatasets(on []string, all map[string]bool, bad *faults) {
+	for _, name := range on {
+		if !all[name] {
+			bad.add(s.Runs[0].line, fmt.Errorf("the entries have settings for different datasets, and %s is none of "+
+				"them: choose among %s", name, strings.Join(slices.Sorted(maps.Keys(all)), ", ")))
+			return
+		}
+	}
+	other := func(d item[string]) bool { return !slices.Contains(on, d.value) }
+	s.Runs = slices.DeleteFunc(s.Runs, func(e entry) bool {
+		kept := slices.DeleteFunc(slices.Clone(e.Datasets), other)
+		return len(kept) == 0 && len(e.Datasets) > 0 // an entry without any is a fault
+	})
+	for i := range s.Runs {
+		s.Runs[i].Datasets = slices.DeleteFunc(s.Runs[i].Datasets, other)
 	}
 }
 

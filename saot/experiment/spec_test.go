@@ -294,8 +294,30 @@ func TestOpenSpecOnDatasets(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("runs:\n- {methods: [saot], seeds: [0]}\n"), 0o644))
 	_, err = OpenSpec(path, "uai")
 	require.ErrorContains(t, err, "the entry has no datasets")
-	_, err = OpenSpec("full/table2", "uai")
-	require.ErrorContains(t, err, "the entry is for ogbn-arxiv, reddit, ogbn-products and the first for cora-full")
+}
+
+// Of a spec with entries for different datasets, those that are given are chosen.
+func TestOpenSpecChoosesDatasets(t *testing.T) {
+	whole, err := OpenSpec("full/table2")
+	require.NoError(t, err)
+	some, err := OpenSpec("full/table2", "reddit", "cora-full")
+	require.NoError(t, err)
+	var want []Run
+	for _, r := range whole.Runs {
+		if r.Dataset == "reddit" || r.Dataset == "cora-full" {
+			want = append(want, r)
+		}
+	}
+	require.Equal(t, want, some.Runs)
+	require.Less(t, len(want), len(whole.Runs))
+	_, err = OpenSpec("full/table2", "reddit", "uai")
+	require.ErrorContains(t, err, "uai is none of them: choose among cora-full, ogbn-arxiv, ogbn-products, reddit")
+
+	path := filepath.Join(t.TempDir(), "own.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("runs:\n- {datasets: [uai], methods: [saot], seeds: [0]}\n"+
+		"- {methods: [saot], seeds: [0]}\n"), 0o644))
+	_, err = OpenSpec(path, "uai")
+	require.ErrorContains(t, err, "the entry has no datasets", "a fault stays one")
 }
 
 // Hashes tell settings apart, and nothing else.
