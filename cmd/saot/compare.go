@@ -62,11 +62,8 @@ func writeComparison(out io.Writer, c *experiment.Comparison) error {
 	}
 	fmt.Fprintf(text, "\n%s\n", c.Summary())
 	rows := [][]string{{"dataset", "method", "seeds", "same", "score", "AP of first", "of second", "AP by", "AF by"}}
-	same := []string{}
 	for _, pair := range c.Pairs {
-		if pair.Equal() {
-			same = append(same, pair.Dataset+" "+pair.Label)
-		} else {
+		if !pair.Equal() {
 			rows = append(rows, comparisonRows(pair)...)
 		}
 	}
@@ -78,11 +75,30 @@ func writeComparison(out io.Writer, c *experiment.Comparison) error {
 		text.WriteString("\nAP of first, of second: means over the seeds, in percent. By: the largest difference of " +
 			"a run, in points.\n")
 	}
-	if len(same) > 0 {
-		fmt.Fprintf(text, "\nThe same in every run: %s.\n", strings.Join(same, ", "))
+	if same := equalRows(c); len(same) > 1 {
+		text.WriteString("\n")
+		if err := writeRows(text, same, false); err != nil {
+			return err
+		}
 	}
 	_, err := io.WriteString(out, text.String())
 	return err
+}
+
+// equalRows lists by dataset what is the same.
+func equalRows(c *experiment.Comparison) [][]string {
+	rows := [][]string{{"dataset", "the same in every run"}}
+	for _, pair := range c.Pairs {
+		last := rows[len(rows)-1]
+		switch {
+		case !pair.Equal():
+		case last[0] == pair.Dataset:
+			last[1] += ", " + pair.Label
+		default:
+			rows = append(rows, []string{pair.Dataset, pair.Label})
+		}
+	}
+	return rows
 }
 
 func comparisonRows(pair *experiment.Pair) (rows [][]string) {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/saot-go/saot/internal/shell"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/install"
-	"github.com/saot-go/saot/saot/experiment"
 )
 
 func newEnginesCommand() *cobra.Command {
@@ -43,7 +43,7 @@ func refusePlugin(dir, name string) error {
 		return nil
 	}
 	return fmt.Errorf("%s names the engine %s, whose code would run in this program: if you trust it, name it too, "+
-		"with --engine %s", dir, name, experiment.Quote(name))
+		"with --engine %s", dir, name, shell.Quote(name))
 }
 
 // newInstallCommand builds the command that installs an engine. spec is what engine.Open calls it, size is what it

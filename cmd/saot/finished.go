@@ -15,11 +15,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/saot-go/saot/internal/shell"
 	"github.com/saot-go/saot/internal/untrusted"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/continual/record"
 	"github.com/saot-go/saot/saot/engine"
-	"github.com/saot-go/saot/saot/experiment"
 	"github.com/saot-go/saot/saot/experiment/metrics"
 )
 
@@ -99,9 +99,9 @@ func showRuns(cmd *cobra.Command, dirs []string, p *printed) error {
 
 // resumeCommand continues a run. A plugin's path has to be given again: see refusePlugin.
 func resumeCommand(dir, engineName string) string {
-	command := "saot run --resume " + experiment.Quote(dir)
+	command := "saot run --resume " + shell.Quote(dir)
 	if engine.IsPath(engineName) {
-		command += " --engine " + experiment.Quote(engineName)
+		command += " --engine " + shell.Quote(engineName)
 	}
 	return command
 }
@@ -153,7 +153,7 @@ func showRun(ctx context.Context, out io.Writer, r *continual.Result, dir string
 		}
 	}
 	if record.Exists(dir) {
-		fmt.Fprintf(&b.Builder, "%-24ssaot show --html %s\n", "recording", experiment.Quote(dir))
+		fmt.Fprintf(&b.Builder, "%-24ssaot show --html %s\n", "recording", shell.Quote(dir))
 	}
 	_, err := io.WriteString(out, b.String())
 	return err

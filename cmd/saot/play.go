@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/saot-go/saot/internal/shell"
 	"github.com/saot-go/saot/notebooks/course"
 	"github.com/saot-go/saot/playground"
-	"github.com/saot-go/saot/saot/experiment"
 )
 
 func newPlayCommand() *cobra.Command {
@@ -146,7 +146,7 @@ to the playground. This needs what saot notebooks build needs.`,
 			}
 			say("site: %s\n", filepath.Join(out, "index.html"))
 			say("its pages compute where a server serves them: python3 -m http.server -d %s\n",
-				experiment.Quote(out))
+				shell.Quote(out))
 			return nil
 		},
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/saot-go/saot/internal/file"
+	"github.com/saot-go/saot/internal/shell"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/experiment"
 	"github.com/saot-go/saot/saot/experiment/report"
@@ -64,7 +65,7 @@ func undone(dirs []string) (lines []string) {
 	for _, dir := range dirs {
 		if n := experiment.Undone(dir); n > 0 {
 			lines = append(lines, fmt.Sprintf("%d runs in %s are not done: saot status %s", n, dir,
-				experiment.Quote(dir)))
+				shell.Quote(dir)))
 		}
 	}
 	return lines

@@ -146,17 +146,14 @@ const (
 
 var normalizations = enum.Of[Normalization]("feature normalization", "l2", "raw", "binary", "rowsum")
 
-// String returns the name that ParseNormalization reads.
+// String returns l2, raw, binary or rowsum.
 func (n Normalization) String() string { return normalizations.Name(n) }
 
-// MarshalText returns the name that ParseNormalization reads.
+// MarshalText returns the name, as String does.
 func (n Normalization) MarshalText() ([]byte, error) { return normalizations.Marshal(n) }
 
-// UnmarshalText is ParseNormalization.
+// UnmarshalText is the inverse of MarshalText.
 func (n *Normalization) UnmarshalText(text []byte) error { return normalizations.Unmarshal(n, text) }
-
-// ParseNormalization reads "l2", "raw", "binary" or "rowsum".
-func ParseNormalization(s string) (Normalization, error) { return normalizations.Parse(s) }
 
 // Normalize scales every row. All-zero rows stay zero. It replaces the arrays of values and does not write into the old
 // ones: those of a cached dataset may be read-only, and copies of the Features share them. It returns an error for an

@@ -172,12 +172,11 @@ func TestNormalize(t *testing.T) {
 			require.NoError(t, f.Normalize(tc.how))
 			require.InDeltaSlice(t, tc.want, toDense(f), 1e-6, tc.how.String())
 		}
-		parsed, err := ParseNormalization(tc.how.String())
-		require.NoError(t, err)
+		var parsed Normalization
+		require.NoError(t, parsed.UnmarshalText([]byte(tc.how.String())))
 		require.Equal(t, tc.how, parsed)
 	}
-	_, err := ParseNormalization("max")
-	require.ErrorContains(t, err, "l2, raw, binary, rowsum")
+	require.ErrorContains(t, new(Normalization).UnmarshalText([]byte("max")), "l2, raw, binary, rowsum")
 	f := Features{Rows: 1, Cols: 2, Dense: []float32{1, -1}}
 	require.Error(t, f.Normalize(Normalization(9)))
 	require.NoError(t, f.Normalize(RowSum))

@@ -127,6 +127,7 @@ func (s *Sampler) neighbors(nodes []int32, f int, filter Filter, seedValue uint6
 	parallel.Do(len(parts), func(part int) {
 		var pcg rand.PCG
 		var kept []int32
+		var drawn []int
 		rng, out := rand.New(&pcg), &parts[part]
 		end := parallel.Share(len(nodes), part+1, len(parts))
 		for i := parallel.Share(len(nodes), part, len(parts)); i < end; i++ {
@@ -138,7 +139,14 @@ func (s *Sampler) neighbors(nodes []int32, f int, filter Filter, seedValue uint6
 			}
 			degree[i] = float32(len(near))
 			pcg.Seed(seedValue, seed.Mix(seedValue, uint64(v)))
-			out.rows = appendSome(out.rows, near, f, rng)
+			if len(near) <= f {
+				out.rows = append(out.rows, near...)
+			} else {
+				drawn = seed.Distinct(drawn[:0], f, len(near), rng)
+				for _, k := range drawn {
+					out.rows = append(out.rows, near[k])
+				}
+			}
 			out.offsets = append(out.offsets, int64(len(out.rows)))
 		}
 	})
@@ -151,23 +159,6 @@ func (s *Sampler) neighbors(nodes []int32, f int, filter Filter, seedValue uint6
 		}
 	}
 	return joined, degree
-}
-
-// appendSome appends k of the nodes, drawn without replacement (Floyd's algorithm), or all where there are no more.
-// It stands next to seed.Distinct because it is called for every node of every step: this one draws straight into out.
-func appendSome(out, nodes []int32, k int, rng *rand.Rand) []int32 {
-	if len(nodes) <= k {
-		return append(out, nodes...)
-	}
-	start := len(out)
-	for j := len(nodes) - k; j < len(nodes); j++ {
-		v := nodes[rng.IntN(j+1)]
-		if slices.Contains(out[start:], v) {
-			v = nodes[j]
-		}
-		out = append(out, v)
-	}
-	return out
 }
 
 // scale returns s_i = 1/√(degree+1) of all nodes, or 1/√degree without loops.

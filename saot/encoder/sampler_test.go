@@ -89,24 +89,6 @@ func TestSamplerRepeatsOnAnyNumberOfCores(t *testing.T) {
 	require.NotEqual(t, first, s.Draw(targets, twoThirds{}, 2))
 }
 
-// Of 6 nodes, 2 are drawn: each of the 15 pairs equally often. χ² with 14 degrees of freedom exceeds 36.1 once in 1000.
-func TestAppendSomeIsUniform(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	const draws = 15000
-	count := map[[2]int32]int{}
-	for range draws {
-		pair := appendSome(nil, []int32{0, 1, 2, 3, 4, 5}, 2, rng)
-		slices.Sort(pair)
-		count[[2]int32{pair[0], pair[1]}]++
-	}
-	var chi2 float64
-	for _, c := range count {
-		chi2 += float64(c-draws/15) * float64(c-draws/15) / (draws / 15)
-	}
-	require.Len(t, count, 15)
-	require.Less(t, chi2, 36.1)
-}
-
 // The room of a sample holds the worst that can be drawn: graphs of hubs, on which every draw hits the same nodes, and
 // graphs with enough nodes that no node is hit twice.
 func TestSampleRoomHolds(t *testing.T) {

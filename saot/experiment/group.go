@@ -14,6 +14,7 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/leaves"
+	"github.com/saot-go/saot/internal/shell"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/method"
 )
@@ -264,7 +265,9 @@ var mixing = map[string]string{"engine": " (or let engines and versions differ w
 	"version": " (or let versions and engines differ with --mixed)"}
 
 // only is the flag, as a shell takes it, that chooses runs with the group's value of a setting.
-func (g *Group) only(name string) string { return "--only " + Quote(name+"="+short(g.Settings[name])) }
+func (g *Group) only(name string) string {
+	return "--only " + shell.Quote(name+"="+short(g.Settings[name]))
+}
 
 // mixed is the engine and the version of groups that may differ in them.
 const mixed = "mixed"

@@ -13,6 +13,7 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/file"
+	"github.com/saot-go/saot/internal/shell"
 	"github.com/saot-go/saot/internal/untrusted"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
@@ -188,7 +189,7 @@ func HoldsNoRun(path string) error {
 				return fmt.Errorf("run folder: %w: name another folder with --out", err)
 			}
 			return fmt.Errorf("run folder %s already holds the file %s of an earlier run: continue that one with "+
-				"saot run --resume %s, or name another folder with --out", path, name, Quote(path))
+				"saot run --resume %s, or name another folder with --out", path, name, shell.Quote(path))
 		}
 	}
 	return nil

@@ -61,7 +61,7 @@ func SlurmScript(j Job, o SlurmOptions) ([]byte, error) {
 	var b bytes.Buffer
 	err = slurmTemplate.Execute(&b, map[string]any{
 		"Options": options, "Runs": len(j.Numbers), "Factor": TimeFactor, "MemoryFactor": MemoryFactor,
-		"WorkDir": Quote(o.WorkDir), "Command": quoteAll(j.Command), "Requeues": slurmRequeues,
+		"WorkDir": shell.Quote(o.WorkDir), "Command": quoteAll(j.Command), "Requeues": slurmRequeues,
 	})
 	return b.Bytes(), err
 }
@@ -184,13 +184,10 @@ func slurmTime(d time.Duration) string {
 	return fmt.Sprintf("%d-%02d:%02d:00", m/(24*60), m/60%24, m%60)
 }
 
-// Quote writes a word such that a shell reads it as it is.
-func Quote(word string) string { return shell.Quote(word) }
-
 func quoteAll(words []string) string {
 	text := ""
 	for _, w := range words {
-		text += " " + Quote(w)
+		text += " " + shell.Quote(w)
 	}
 	return strings.TrimPrefix(text, " ")
 }
