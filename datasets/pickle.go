@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// The part of Python's pickle format that NumPy's arrays and SciPy's sparse matrices take, protocols 2 to 4. It is our
-// own for its safety: nothing is executed, no class is looked up, and what comes out has no more bytes than the file.
-// Names of opcodes are those of Python's pickletools.
+// The part of Python's pickle format that NumPy's arrays and SciPy's sparse matrices take, protocols 3 and 4. It is our
+// own for its safety: nothing is executed, no class is looked up, bytes are slices of the file, and the number of
+// opcodes is bounded. What comes out may contain itself, so it must not be printed. Names of opcodes are those of
+// Python's pickletools.
 
 // pickled is an object that Python would have made by a call: the name of what is called, its arguments, and the state
 // that the object was given afterwards.
@@ -25,11 +26,17 @@ type global string
 // mark is where a tuple, a list or the items of a dictionary begin on the stack.
 type mark struct{}
 
+// mostOpcodes bounds what is made of a pickle: an opcode of one byte may take a hundred. A matrix takes about 200.
+const mostOpcodes = 10_000
+
+// longestName bounds the module and the name of a class together.
+const longestName = 512
+
 // unpickle returns the object of a pickle: nil, bool, int64, string, []byte, []any (tuples), *[]any (lists),
 // map[string]any, *pickled or global. It returns an error for any other opcode, and where the bytes end early.
 func unpickle(data []byte) (any, error) {
 	u := &unpickler{rest: data}
-	for {
+	for range mostOpcodes {
 		op, err := u.take(1)
 		if err != nil {
 			return nil, err
@@ -41,6 +48,7 @@ func unpickle(data []byte) (any, error) {
 			return nil, err
 		}
 	}
+	return nil, fmt.Errorf("%w: it has more than %d opcodes", errPickle, mostOpcodes)
 }
 
 type unpickler struct {
@@ -244,12 +252,18 @@ func (u *unpickler) build(op byte) (err error) {
 func (u *unpickler) global(op byte) error {
 	if op == '\x93' {
 		items, err := u.popN(2)
-		if err == nil {
-			u.push(global(fmt.Sprintf("%v.%v", items...)))
+		if err != nil {
+			return err
 		}
-		return err
+		module, ok1 := items[0].(string)
+		name, ok2 := items[1].(string)
+		if !ok1 || !ok2 || len(module)+len(name) > longestName {
+			return fmt.Errorf("%w: a class has no name", errPickle)
+		}
+		u.push(global(module + "." + name))
+		return nil
 	}
-	lines := strings.SplitN(string(u.rest[:min(len(u.rest), 512)]), "\n", 3)
+	lines := strings.SplitN(string(u.rest[:min(len(u.rest), longestName)]), "\n", 3)
 	if len(lines) < 3 {
 		return fmt.Errorf("%w: a name is cut short", errPickle)
 	}

@@ -11,14 +11,21 @@ import (
 // Some publishers, GraphData among them, store SciPy's sparse matrices as they are in Python: pickled, in arrays of one
 // object. Such a matrix is read as if its parts had been stored under keys of their own.
 
-// pickledMatrices are the keys of such matrices, each with the prefix of the keys of its parts.
-var pickledMatrices = [][2]string{{"adj_matrix", "adj_"}, {"node_attr", "attr_"}}
+// pickledMatrices are the keys of such matrices, with the prefix of the keys of their parts, and the keys that are read
+// before them.
+var pickledMatrices = []struct {
+	key, prefix string
+	before      []string
+}{
+	{"adj_matrix", "adj_", []string{"edge_index", "edges"}},
+	{"node_attr", "attr_", []string{"attr_matrix", "x", "features"}},
+}
 
-// openPickled reads the matrices that are pickled.
+// openPickled reads the matrices that are pickled, where the file has nothing in their place.
 func (f *npzFile) openPickled() error {
 	for _, m := range pickledMatrices {
-		key, prefix := m[0], m[1]
-		if !f.has(key) || f.has(prefix+"data") {
+		key, prefix := m.key, m.prefix
+		if !f.has(key) || f.has(firstOf(f.has, append(m.before, prefix+"data")...)) {
 			continue
 		}
 		data, err := f.object(key)
@@ -53,6 +60,7 @@ func (f *npzFile) object(key string) ([]byte, error) {
 	}
 	descr, shape := npyDescr.FindStringSubmatch(text), npyShape.FindStringSubmatch(text)
 	if descr == nil || strings.TrimLeft(descr[1], "|<>=") != "O" || shape == nil || shape[1] != "" {
+		delete(f.opened, key)
 		return nil, nil
 	}
 	size := f.entries[key].UncompressedSize64
@@ -60,6 +68,7 @@ func (f *npzFile) object(key string) ([]byte, error) {
 		return nil, f.errorf(key, "%w", err)
 	}
 	var data bytes.Buffer
+	data.Grow(int(size))
 	// One byte more than there should be: then the archive checks its sum.
 	if _, err := io.Copy(&data, io.LimitReader(r, int64(size)-int64(used)+1)); err != nil {
 		return nil, f.errorf(key, "cannot be read: %w; download it again", err)
@@ -107,14 +116,13 @@ func (f *npzFile) partsOf(prefix, format string, state map[string]any) error {
 		}
 		f.unpickled[prefix+name] = a
 	}
-	shape, ok := state["_shape"].([]any)
+	shape, err := sizes(state["_shape"])
+	if err != nil {
+		return fmt.Errorf("its shape: %w", err)
+	}
 	var raw []byte
 	for _, n := range shape {
-		size, isInt := n.(int64)
-		raw, ok = binary.LittleEndian.AppendUint64(raw, uint64(size)), ok && isInt
-	}
-	if !ok {
-		return fmt.Errorf("its shape is %v", state["_shape"])
+		raw = binary.LittleEndian.AppendUint64(raw, uint64(n))
 	}
 	if format == "csc" {
 		f.byColumn = append(f.byColumn, prefix)
@@ -123,6 +131,20 @@ func (f *npzFile) partsOf(prefix, format string, state map[string]any) error {
 		shape: []int{len(shape)}}
 	f.unpickled[a.key] = a.of(raw)
 	return nil
+}
+
+// sizes returns a tuple of Python's integers.
+func sizes(v any) ([]int64, error) {
+	tuple, ok := v.([]any)
+	var out []int64
+	for _, item := range tuple {
+		n, isInt := item.(int64)
+		out, ok = append(out, n), ok && isInt
+	}
+	if !ok {
+		return nil, errPickle
+	}
+	return out, nil
 }
 
 // arrayOf returns an array of numbers. Its header is written out, to be checked like those of files.
@@ -135,27 +157,36 @@ func (f *npzFile) arrayOf(key string, v any) (*npyArray, error) {
 	if !ok || len(state) != 5 {
 		return nil, errPickle
 	}
-	shape, ok1 := state[1].([]any)
-	dtype, ok2 := state[2].(*pickled)
-	raw, ok3 := state[4].([]byte)
-	if !ok1 || !ok2 || !ok3 || len(dtype.args) == 0 {
+	shape, err := sizes(state[1])
+	dtype, ok1 := state[2].(*pickled)
+	raw, ok2 := state[4].([]byte)
+	if err != nil || !ok1 || !ok2 {
 		return nil, errPickle
 	}
-	order := "<"
-	if of, ok := dtype.state.([]any); ok && len(of) > 1 {
-		order = fmt.Sprint(of[1])
+	kind, err := dtypeOf(dtype)
+	if err != nil {
+		return nil, err
 	}
-	var sizes []string
-	for _, n := range shape {
-		sizes = append(sizes, fmt.Sprint(n))
-	}
-	a, err := f.parseHeader(key, fmt.Sprintf("{'descr': '%s%v', 'fortran_order': %s, 'shape': (%s)}", order,
-		dtype.args[0],
-		map[bool]string{true: "True", false: "False"}[state[3] == true], strings.Join(sizes, ",")))
+	dims := strings.Trim(strings.ReplaceAll(fmt.Sprint(shape), " ", ","), "[]")
+	a, err := f.parseHeader(key, fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s)}", kind, dims))
 	if err != nil {
 		return nil, err
 	}
 	return a.of(raw), nil
+}
+
+// dtypeOf writes a dtype with its byte order, as in a header.
+func dtypeOf(dtype *pickled) (string, error) {
+	state, ok := dtype.state.([]any)
+	if !ok || len(state) < 2 || len(dtype.args) == 0 {
+		return "", errPickle
+	}
+	order, ok1 := state[1].(string)
+	kind, ok2 := dtype.args[0].(string)
+	if !ok1 || !ok2 {
+		return "", errPickle
+	}
+	return order + kind, nil
 }
 
 // of gives an array its elements.

@@ -14,15 +14,15 @@ const compareHelp = `Find the runs that two sets of results have in common, and 
 are the same if dataset, method, settings, split and seed are; programs, engines and machines may differ, and are named.
 
 A run has the same scores if its accuracy on each task after each task is the same to the last digit, in every setting
-and under every probe that both have. For methods with other runs the output has the mean AP of both sets, and the
-largest differences of a single run, second minus first.`
+and under every probe that both have. For each method whose scores differ, it prints the mean AP in both sets and the
+largest difference of a single run (second minus first).`
 
 func newCompareCommand() *cobra.Command {
 	var only []string
 	var p printed
 	cmd := &cobra.Command{
 		Use:   "compare FIRST SECOND",
-		Short: "say how far two sets of the same runs are apart",
+		Short: "compare the scores of the same runs in two sets of results",
 		Long:  compareHelp,
 		Example: `  saot compare results/chosen.jsonl.gz runs/chosen-cora-ml     are the committed results reproduced?
   saot compare runs/here runs/there --only method=saot         how much another machine changes`,
@@ -34,11 +34,11 @@ func newCompareCommand() *cobra.Command {
 			c, err := interruptible(cmd.Context(), "results were read", func() (*experiment.Comparison, error) {
 				var sets [2][]*experiment.Group
 				for i, path := range paths {
-					sel, err := selected([]string{path}, only, false)
+					groups, err := collected([]string{path}, only)
 					if err != nil {
-						return nil, err
+						return nil, fmt.Errorf("%s: %w", path, err)
 					}
-					sets[i] = sel.groups
+					sets[i] = groups
 				}
 				return experiment.Compare(sets[0], sets[1])
 			})
@@ -61,7 +61,8 @@ func writeComparison(out io.Writer, c *experiment.Comparison) error {
 		}
 	}
 	fmt.Fprintf(text, "\n%s\n", c.Summary())
-	rows := [][]string{{"dataset", "method", "seeds", "same", "score", "AP of first", "of second", "AP by", "AF by"}}
+	rows := [][]string{{"dataset", "method", "seeds", "same", "score", "AP, first", "AP, second",
+		"largest ΔAP", "largest ΔAF"}}
 	for _, pair := range c.Pairs {
 		if !pair.Equal() {
 			rows = append(rows, comparisonRows(pair)...)
@@ -72,8 +73,8 @@ func writeComparison(out io.Writer, c *experiment.Comparison) error {
 		if err := writeRows(text, rows, false); err != nil {
 			return err
 		}
-		text.WriteString("\nAP of first, of second: means over the seeds, in percent. By: the largest difference of " +
-			"a run, in points.\n")
+		text.WriteString("\nAP: means over the runs, in percent. Δ: the largest difference of a run, second minus " +
+			"first.\n")
 	}
 	if same := equalRows(c); len(same) > 1 {
 		text.WriteString("\n")
@@ -102,12 +103,14 @@ func equalRows(c *experiment.Comparison) [][]string {
 }
 
 func comparisonRows(pair *experiment.Pair) (rows [][]string) {
-	row := []string{pair.Dataset, pair.Label, strings.Trim(fmt.Sprint(pair.Seeds), "[]"),
-		fmt.Sprintf("%d of %d", pair.Same, len(pair.Seeds))}
+	row := []string{pair.Dataset, pair.Label, pair.SeedList(), fmt.Sprintf("%d of %d", pair.Same, len(pair.Seeds))}
 	for _, s := range pair.Scores {
-		rows = append(rows, append(row, fmt.Sprintf("%v, %s", s.Setting, s.Probe.Label()),
-			fmt.Sprintf("%.1f", s.First), fmt.Sprintf("%.1f", s.Second), fmt.Sprintf("%+.2f", s.AP),
-			fmt.Sprintf("%+.2f", s.AF)))
+		score := fmt.Sprintf("%v, %s", s.Setting, s.Probe.Label())
+		if s.Runs < len(pair.Seeds) {
+			score += fmt.Sprintf(" (%d of %d runs)", s.Runs, len(pair.Seeds))
+		}
+		rows = append(rows, append(row, score, fmt.Sprintf("%.1f", s.First), fmt.Sprintf("%.1f", s.Second),
+			fmt.Sprintf("%+.2f", s.AP), fmt.Sprintf("%+.2f", s.AF)))
 		row = []string{"", "", "", ""}
 	}
 	return rows

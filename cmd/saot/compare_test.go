@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/experiment"
 )
 
@@ -28,16 +29,28 @@ func TestCompareCommand(t *testing.T) {
 	require.Contains(t, stderr, "write it as name=value")
 }
 
-// Runs that differ are shown with both means and the largest difference of a run.
+// Methods whose runs differ are shown with both means and the largest difference of a run, the others by dataset.
 func TestComparisonText(t *testing.T) {
-	c := &experiment.Comparison{Both: 2, Same: 1, Programs: [2][]string{{"old (2 runs)"}, {"new (2 runs)"}},
-		Machines: [2][]string{nil, {"Z80"}}, Pairs: []*experiment.Pair{{Dataset: "uai", Label: "saot",
-			Seeds: []uint64{0, 3}, Same: 1,
-			Scores: []experiment.ScorePair{{First: 80, Second: 79.25, AP: -1.5, AF: 2}}}}}
-	require.Equal(t, [][]string{{"uai", "saot", "0 3", "1 of 2", "class-il, paper probe", "80.0", "79.2", "-1.50",
-		"+2.00"}}, comparisonRows(c.Pairs[0]))
+	same := func(dataset, method string) *experiment.Pair {
+		return &experiment.Pair{Dataset: dataset, Label: method, Seeds: []uint64{0}, Same: 1}
+	}
+	differs := &experiment.Pair{Dataset: "uai", Label: "saot", Seeds: []uint64{0, 3}, Same: 1,
+		Scores: []experiment.ScorePair{{Runs: 2, First: 80, Second: 79.25, AP: -1.5, AF: 2},
+			{Setting: continual.TaskIL, Runs: 1, First: 90, Second: 90}}}
+	c := &experiment.Comparison{Both: 5, Same: 4, Programs: [2][]string{{"old (5 runs)"}, {"new (5 runs)"}},
+		Machines: [2][]string{nil, {"Z80"}},
+		Pairs:    []*experiment.Pair{same("uai", "gae"), differs, same("uai", "dgi"), same("cora", "gae")}}
+	require.Equal(t, [][]string{
+		{"uai", "saot", "0, 3", "1 of 2", "class-il, paper probe", "80.0", "79.2", "-1.50", "+2.00"},
+		{"", "", "", "", "task-il, paper probe (1 of 2 runs)", "90.0", "90.0", "+0.00", "+0.00"},
+	}, comparisonRows(differs))
+	require.Equal(t, [][]string{{"uai", "gae, dgi"}, {"cora", "gae"}}, equalRows(c)[1:])
 	out := &strings.Builder{}
 	require.NoError(t, writeComparison(out, c))
-	require.Contains(t, out.String(), "first   old (2 runs)\nsecond  new (2 runs)\n        on Z80\n\nOf 2 runs in both")
+	require.Contains(t, out.String(), "first   old (5 runs)\nsecond  new (5 runs)\n        on Z80\n\nRuns in both")
+
+	c.Pairs = []*experiment.Pair{differs}
+	out.Reset()
+	require.NoError(t, writeComparison(out, c))
 	require.NotContains(t, out.String(), "the same in every run")
 }

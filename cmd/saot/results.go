@@ -135,13 +135,19 @@ func checkOnly(only []string) error {
 	return nil
 }
 
+// collected reads runs and chooses among them. Those with a split of their own seed are not joined.
+func collected(dirs, only []string) ([]*experiment.Group, error) {
+	groups, err := experiment.Collect(dirs)
+	if err != nil {
+		return nil, err
+	}
+	return experiment.Select(groups, only)
+}
+
 func selected(dirs, only []string, mixed bool) (sel selection, err error) {
 	if len(dirs) > 0 {
 		sel.undone = undone(dirs)
-		if sel.groups, err = experiment.Collect(dirs); err != nil {
-			return sel, err
-		}
-		if sel.groups, err = experiment.Select(sel.groups, only); err != nil {
+		if sel.groups, err = collected(dirs, only); err != nil {
 			return sel, err
 		}
 		sel.groups = experiment.JoinBySeed(sel.groups)

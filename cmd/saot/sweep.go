@@ -79,8 +79,8 @@ func newSweepCommand() *cobra.Command {
 	f.StringVar(&o.out, "out", "",
 		"folder of the sweep; default: runs/ and the names of the spec and of --dataset, as runs/quick-table2")
 	f.StringArrayVar(&o.datasets, "dataset", nil,
-		"do the runs on this dataset, or file, and not on those that the specs name; of a spec with settings for "+
-			"several, do those on this one; may be repeated")
+		"do the runs on this dataset, or file, and not on those that the specs name; if a spec has settings for each "+
+			"of several datasets, do only its runs on this one; may be repeated")
 	f.StringVar(&o.data, "data", os.Getenv("SAOT_DATA"),
 		"folder of the datasets' files; default: $SAOT_DATA, else saot/data in your cache")
 	f.StringVar(&o.engine, "engine", "",

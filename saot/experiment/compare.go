@@ -7,17 +7,16 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/saot-go/saot/saot/continual"
 )
 
 // Comparison is what two sets of runs have in common, whatever programs, engines and machines made them.
 type Comparison struct {
-	Both       int `json:"both"`        // runs that are in both
+	Both       int `json:"both"`        // runs that are in both, with a score in common
 	Same       int `json:"same"`        // those of them whose scores are equal
-	OnlyFirst  int `json:"only_first"`  // runs that are in the first alone
-	OnlySecond int `json:"only_second"` // and in the second
+	OnlyFirst  int `json:"only_first"`  // runs of the first that are not compared
+	OnlySecond int `json:"only_second"` // and of the second
 
 	Programs [2][]string `json:"programs"` // that made each set, with their numbers of runs
 	Machines [2][]string `json:"machines"` // processors, as far as the results record them
@@ -30,20 +29,21 @@ type Pair struct {
 	Dataset string   `json:"dataset"`
 	Label   string   `json:"method"` // Group.Label in the first set
 	Seeds   []uint64 `json:"seeds"`
-	// Same is how many runs have the same accuracy on each task after each task, in every score of Scores.
+	// Same is how many runs have the same accuracy on each task after each task, in every score that both have.
 	Same   int         `json:"same"`
 	Scores []ScorePair `json:"scores"`
 }
 
-// ScorePair is one score that all runs of a Pair have in both sets. First and Second are AP in percent, differences are
+// ScorePair is one score that runs of a Pair have in both sets. First and Second are AP in percent, differences are
 // second − first, in points.
 type ScorePair struct {
 	Setting continual.Setting `json:"setting"`
 	Probe   continual.Probe   `json:"probe"`
-	First   float64           `json:"first"` // means of AP over the runs
+	Runs    int               `json:"runs"`  // that have it
+	First   float64           `json:"first"` // means of AP over these
 	Second  float64           `json:"second"`
-	AP      float64           `json:"ap_by"` // the largest difference of a run, with its sign
-	AF      float64           `json:"af_by"`
+	AP      float64           `json:"largest_ap_difference"` // of a run, with its sign
+	AF      float64           `json:"largest_af_difference"`
 }
 
 // Compare finds the runs of two sets that are of one dataset, method, settings, split and seed, and says how far apart
@@ -58,8 +58,8 @@ func Compare(first, second []*Group) (*Comparison, error) {
 		c.Programs[i], c.Machines[i], sets[i] = programs, machinesOf(groups), map[string]*Group{}
 		for _, g := range merged {
 			if known := sets[i][g.key()]; known != nil {
-				return nil, fmt.Errorf("experiment: %s and %s are runs of one seed by several programs: choose one "+
-					"with --only version=… or --only engine=…", known.path(), g.path())
+				return nil, fmt.Errorf("experiment: %s and %s are one run by several programs: name folders with the "+
+					"runs of one program", known.path(), g.path())
 			}
 			sets[i][g.key()] = g
 		}
@@ -76,7 +76,7 @@ func Compare(first, second []*Group) (*Comparison, error) {
 	c.OnlyFirst, c.OnlySecond = runsOf(sets[0])-c.Both, runsOf(sets[1])-c.Both
 	if c.Both == 0 {
 		return nil, errors.New("experiment: no run is in both sets: dataset, method, settings, split and seed have " +
-			"to be the same")
+			"to be the same, and a score has to be in both")
 	}
 	return c, nil
 }
@@ -101,52 +101,62 @@ func runsOf(set map[string]*Group) (n int) {
 	return n
 }
 
-// pairOf compares the seeds that two groups share; nil where there are none.
+// pairOf compares the runs that two groups share; nil where there are none.
 func pairOf(first, second *Group) *Pair {
-	if second == nil || !first.shares(second) {
+	if second == nil {
 		return nil
 	}
 	p := &Pair{Dataset: first.Dataset, Label: first.Label}
 	for _, seed := range first.Seeds() {
-		if second.Runs[seed] != nil {
+		if shared, same := agree(first.Runs[seed], second.Runs[seed]); shared {
 			p.Seeds = append(p.Seeds, seed)
+			if same {
+				p.Same++
+			}
 		}
+	}
+	if len(p.Seeds) == 0 {
+		return nil
 	}
 	for _, setting := range continual.Settings() {
 		for _, probe := range []continual.Probe{continual.ProbePaper, continual.ProbeConverged, continual.ProbeHead} {
-			p.score(first, second, ScorePair{Setting: setting, Probe: probe})
-		}
-	}
-	for _, seed := range p.Seeds {
-		if p.same(first.Runs[seed], second.Runs[seed]) {
-			p.Same++
+			if s := p.score(first, second, ScorePair{Setting: setting, Probe: probe}); s.Runs > 0 {
+				p.Scores = append(p.Scores, s)
+			}
 		}
 	}
 	return p
 }
 
-// score adds a score, if all runs of both groups have it.
-func (p *Pair) score(first, second *Group, s ScorePair) {
+// agree reports whether two runs have a score in common, and whether all such scores are the same; nil is no run.
+func agree(a, b *continual.Result) (shared, same bool) {
+	if b == nil {
+		return false, false
+	}
+	same = true
+	for i := range a.Scores {
+		s := &a.Scores[i]
+		if other, ok := b.Score(s.Setting, s.Probe); ok {
+			shared, same = true, same && reflect.DeepEqual(s.Matrix, other.Matrix)
+		}
+	}
+	return shared, same
+}
+
+// score fills in what the runs of the pair say of a score.
+func (p *Pair) score(first, second *Group, s ScorePair) ScorePair {
 	for _, seed := range p.Seeds {
 		a, in1 := first.Runs[seed].Score(s.Setting, s.Probe)
 		b, in2 := second.Runs[seed].Score(s.Setting, s.Probe)
 		if !in1 || !in2 {
-			return
+			continue
 		}
-		s.First += a.AP / float64(len(p.Seeds))
-		s.Second += b.AP / float64(len(p.Seeds))
+		s.Runs++
+		s.First += (a.AP - s.First) / float64(s.Runs) // the mean of those so far
+		s.Second += (b.AP - s.Second) / float64(s.Runs)
 		s.AP, s.AF = larger(s.AP, b.AP-a.AP), larger(s.AF, b.AF-a.AF)
 	}
-	p.Scores = append(p.Scores, s)
-}
-
-// same reports whether two runs agree in every score of the pair.
-func (p *Pair) same(first, second *continual.Result) bool {
-	return !slices.ContainsFunc(p.Scores, func(s ScorePair) bool {
-		a, _ := first.Score(s.Setting, s.Probe)
-		b, _ := second.Score(s.Setting, s.Probe)
-		return !reflect.DeepEqual(a.Matrix, b.Matrix)
-	})
+	return s
 }
 
 func larger(a, b float64) float64 {
@@ -159,7 +169,10 @@ func larger(a, b float64) float64 {
 // Equal reports whether every run of the pair has the same scores in both sets.
 func (p *Pair) Equal() bool { return p.Same == len(p.Seeds) }
 
-// Summary says in a sentence or two how much of the sets is the same.
+// SeedList writes the seeds as Group.SeedList does.
+func (p *Pair) SeedList() string { return seedList(p.Seeds) }
+
+// Summary says in a few sentences how much of the sets is the same.
 func (c *Comparison) Summary() string {
 	var largest float64
 	for _, p := range c.Pairs {
@@ -167,18 +180,12 @@ func (c *Comparison) Summary() string {
 			largest = max(largest, math.Abs(s.AP))
 		}
 	}
-	text := fmt.Sprintf("Of %d runs in both sets, %d have the same scores", c.Both, c.Same)
+	text := fmt.Sprintf("Runs in both sets: %d, with the same scores: %d.", c.Both, c.Same)
 	if c.Same < c.Both {
-		text += fmt.Sprintf(". AP of the others differs by %.2f points at most", largest)
+		text += fmt.Sprintf(" AP of the others differs by %.2f points at most.", largest)
 	}
-	var alone []string
-	for i, n := range []int{c.OnlyFirst, c.OnlySecond} {
-		if n > 0 {
-			alone = append(alone, fmt.Sprintf("%d only in the %s", n, []string{"first", "second"}[i]))
-		}
+	if c.OnlyFirst > 0 || c.OnlySecond > 0 {
+		text += fmt.Sprintf(" Not compared: %d of the first, %d of the second.", c.OnlyFirst, c.OnlySecond)
 	}
-	if len(alone) > 0 {
-		text += ". Not compared: " + strings.Join(alone, ", ")
-	}
-	return text + "."
+	return text
 }

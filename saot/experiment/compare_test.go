@@ -44,8 +44,9 @@ func TestCompare(t *testing.T) {
 	s := saot.Scores[0]
 	require.Equal(t, continual.ClassIL, s.Setting)
 	require.InDeltaSlice(t, []float64{81, 80.25, -1.5, -2}, []float64{s.First, s.Second, s.AP, s.AF}, 1e-9)
-	require.Equal(t, "Of 3 runs in both sets, 2 have the same scores. AP of the others differs by 1.50 points at "+
-		"most. Not compared: 1 only in the first, 2 only in the second.", c.Summary())
+	require.Equal(t, "0, 1", saot.SeedList())
+	require.Equal(t, "Runs in both sets: 3, with the same scores: 2. AP of the others differs by 1.50 points at most. "+
+		"Not compared: 1 of the first, 2 of the second.", c.Summary())
 
 	turned, err := Compare(second, first)
 	require.NoError(t, err)
@@ -67,18 +68,44 @@ func TestCompareSeesTheMatrix(t *testing.T) {
 	require.Zero(t, c.Pairs[0].Scores[0].AP)
 }
 
-// A score that one of the runs lacks is not compared.
-func TestCompareLeavesOutScores(t *testing.T) {
-	a, b := resultOf("saot", 0, 80, -1), resultOf("saot", 0, 80, -1)
-	b.Scores = b.Scores[1:]
-	one, err := Collect([]string{save(t, a)})
+// Runs are compared by the scores that both have, whatever other seeds have.
+func TestCompareByCommonScores(t *testing.T) {
+	collect := func(results ...*continual.Result) []*Group {
+		groups, err := Collect([]string{save(t, results...)})
+		require.NoError(t, err)
+		return groups
+	}
+	lacking := func(seed uint64, ap float64) *continual.Result {
+		r := resultOf("saot", seed, ap, -1)
+		r.Scores = r.Scores[1:] // no class-il
+		return r
+	}
+	c, err := Compare(collect(resultOf("saot", 0, 80, -1), resultOf("saot", 1, 80, -1)),
+		collect(resultOf("saot", 0, 50, -1), lacking(1, 80)))
 	require.NoError(t, err)
-	other, err := Collect([]string{save(t, b)})
+	require.Equal(t, []int{2, 1}, []int{c.Both, c.Same}, "seed 0 differs, though seed 1 lacks the score")
+	class, task := c.Pairs[0].Scores[0], c.Pairs[0].Scores[1]
+	require.Equal(t, []int{1, 2}, []int{class.Runs, task.Runs})
+	require.InDeltaSlice(t, []float64{80, 50, -30}, []float64{class.First, class.Second, class.AP}, 1e-9)
+	require.InDeltaSlice(t, []float64{83, 68, -30}, []float64{task.First, task.Second, task.AP}, 1e-9)
+
+	paper := resultOf("saot", 0, 60, -1)
+	for i := range paper.Scores {
+		paper.Scores[i].Probe = continual.ProbePaper
+	}
+	_, err = Compare(collect(resultOf("saot", 0, 60, -1)), collect(paper))
+	require.ErrorContains(t, err, "a score has to be in both")
+
+	both := resultOf("saot", 0, 60, -1)
+	both.Scores = append(both.Scores, paper.Scores...)
+	other := resultOf("saot", 0, 60, -1)
+	other.Scores = append(other.Scores,
+		continual.Score{Setting: continual.ClassIL, Probe: continual.ProbePaper, AP: 61, AF: -1})
+	c, err = Compare(collect(both), collect(over(other, 9)))
 	require.NoError(t, err)
-	c, err := Compare(one, other)
-	require.NoError(t, err)
-	require.Len(t, c.Pairs[0].Scores, 1)
-	require.Equal(t, b.Scores[0].Setting, c.Pairs[0].Scores[0].Setting)
+	require.Zero(t, c.Same, "one probe of two differs")
+	require.Equal(t, "Runs in both sets: 1, with the same scores: 0. AP of the others differs by 1.00 points at most.",
+		c.Summary())
 }
 
 func TestCompareErrors(t *testing.T) {
@@ -91,7 +118,7 @@ func TestCompareErrors(t *testing.T) {
 	both, err := Collect([]string{save(t, resultOf("saot", 0, 80, -1), twice)})
 	require.NoError(t, err)
 	_, err = Compare(both, first)
-	require.ErrorContains(t, err, "runs of one seed by several programs")
+	require.ErrorContains(t, err, "one run by several programs")
 }
 
 func TestSelectSeeds(t *testing.T) {

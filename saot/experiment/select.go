@@ -86,7 +86,7 @@ func having(groups []*Group, name string, wanted []string) ([]*Group, error) {
 	}
 	if len(values) == 0 {
 		return nil, fmt.Errorf("experiment: %s=%s: no run has a setting %q: choose one of %s", name, wanted[0], name,
-			strings.Join(slices.Sorted(maps.Keys(names)), ", "))
+			strings.Join(append(slices.Sorted(maps.Keys(names)), seedName), ", "))
 	}
 	fits := map[string]bool{} // of the values
 	for _, want := range wanted {

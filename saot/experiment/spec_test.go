@@ -315,6 +315,11 @@ func TestOpenSpecChoosesDatasets(t *testing.T) {
 
 	path := filepath.Join(t.TempDir(), "own.yaml")
 	require.NoError(t, os.WriteFile(path, []byte("runs:\n- {datasets: [uai], methods: [saot], seeds: [0]}\n"+
+		"- {datasets: [cora-ml], methods: [saot], seeds: [0]}\n"), 0o644))
+	_, err = OpenSpec(path, "./mine.npz")
+	require.ErrorContains(t, err, "./mine.npz is none of them", "as many datasets, but others")
+
+	require.NoError(t, os.WriteFile(path, []byte("runs:\n- {datasets: [uai], methods: [saot], seeds: [0]}\n"+
 		"- {methods: [saot], seeds: [0]}\n"), 0o644))
 	_, err = OpenSpec(path, "uai")
 	require.ErrorContains(t, err, "the entry has no datasets", "a fault stays one")
