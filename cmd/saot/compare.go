@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -11,7 +12,8 @@ import (
 )
 
 const compareHelp = `Find the runs that two sets of results have in common, and say how far apart their scores are. Runs
-are the same if dataset, method, settings, split and seed are; programs, engines and machines may differ, and are named.
+are the same if dataset, method, settings, split and seed are; programs, engines and machines may differ, and the output
+lists them.
 
 A run has the same scores if its accuracy on each task after each task is the same to the last digit, in every setting
 and under every probe that both have. For each method whose scores differ, it prints the mean AP in both sets and the
@@ -56,9 +58,8 @@ func writeComparison(out io.Writer, c *experiment.Comparison) error {
 	text := &strings.Builder{}
 	for i, name := range []string{"first", "second"} {
 		fmt.Fprintf(text, "%-8s%s\n", name, strings.Join(c.Programs[i], "\n        "))
-		for _, machine := range c.Machines[i] {
-			fmt.Fprintf(text, "        on %s\n", machine)
-		}
+		machines := cmp.Or(strings.Join(c.Machines[i], "; "), "a machine that is not recorded")
+		fmt.Fprintf(text, "        on %s\n", machines)
 	}
 	fmt.Fprintf(text, "\n%s\n", c.Summary())
 	rows := [][]string{{"dataset", "method", "seeds", "same", "score", "AP, first", "AP, second",

@@ -47,7 +47,8 @@ func TestComparisonText(t *testing.T) {
 	require.Equal(t, [][]string{{"uai", "gae, dgi"}, {"cora", "gae"}}, equalRows(c)[1:])
 	out := &strings.Builder{}
 	require.NoError(t, writeComparison(out, c))
-	require.Contains(t, out.String(), "first   old (5 runs)\nsecond  new (5 runs)\n        on Z80\n\nRuns in both")
+	require.Contains(t, out.String(), "first   old (5 runs)\n        on a machine that is not recorded\n"+
+		"second  new (5 runs)\n        on Z80\n\nRuns in both")
 
 	c.Pairs = []*experiment.Pair{differs}
 	out.Reset()
