@@ -124,7 +124,7 @@ func (f *npzFile) openArray(key string, r io.ReadCloser, size uint64, dims int) 
 	return a, a.check(dims)
 }
 
-// check returns an error if an array has not so many dimensions, or its shape does not fit its bytes.
+// check returns an error if an array has another number of dimensions, or a shape that does not fit its bytes.
 func (a *npyArray) check(dims int) error {
 	if len(a.shape) != dims {
 		return a.errorf("shape %v, want %d dimensions: reshape the array in NumPy", a.shape, dims)

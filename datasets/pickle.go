@@ -123,8 +123,8 @@ func (u *unpickler) sinceMark() ([]any, error) {
 }
 
 // widths are the bytes of the numbers that follow an opcode: of a value, or of a length.
-var widths = map[byte]uint64{'K': 1, 'M': 2, 'J': 4, 'U': 1, 'C': 1, 'T': 4, 'B': 4, '\x8e': 8, '\x8c': 1, 'X': 4,
-	'\x8d': 8, 'q': 1, 'r': 4, 'h': 1, 'j': 4}
+var widths = map[byte]uint64{'K': 1, 'M': 2, 'J': 4, 'C': 1, 'B': 4, '\x8e': 8, '\x8c': 1, 'X': 4, 'q': 1, 'r': 4,
+	'h': 1, 'j': 4}
 
 func (u *unpickler) step(op byte) error {
 	switch op {
@@ -157,7 +157,7 @@ func (u *unpickler) step(op byte) error {
 		b, err := u.counted(widths[op])
 		u.push(b)
 		return err
-	case 'X', '\x8c', '\x8d', 'U', 'T': // BINUNICODE and its kin, and the strings of Python 2
+	case 'X', '\x8c': // BINUNICODE, SHORT_BINUNICODE
 		b, err := u.counted(widths[op])
 		u.push(string(b))
 		return err
@@ -230,7 +230,7 @@ func (u *unpickler) build(op byte) (err error) {
 		class, ok1 := items[0].(global)
 		args, ok2 := items[1].([]any)
 		if !ok1 || !ok2 {
-			return fmt.Errorf("%w: it calls what is no class", errPickle)
+			return fmt.Errorf("%w: it calls something that is not a class", errPickle)
 		}
 		u.push(&pickled{class: string(class), args: args})
 	case 'b': // BUILD
@@ -239,7 +239,7 @@ func (u *unpickler) build(op byte) (err error) {
 		}
 		object, ok := items[0].(*pickled)
 		if !ok {
-			return fmt.Errorf("%w: it sets the state of what is no object", errPickle)
+			return fmt.Errorf("%w: it sets the state of something that is not an object", errPickle)
 		}
 		object.state = items[1]
 		u.push(object)
@@ -279,7 +279,7 @@ func (u *unpickler) extend(items []any) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: it appends to what is no list", errPickle)
+	return fmt.Errorf("%w: it appends to something that is not a list", errPickle)
 }
 
 func (u *unpickler) set(items []any) error {
@@ -288,12 +288,12 @@ func (u *unpickler) set(items []any) error {
 			for i := 0; i < len(items); i += 2 {
 				key, ok := items[i].(string)
 				if !ok {
-					return fmt.Errorf("%w: a key is no text", errPickle)
+					return fmt.Errorf("%w: a key is not text", errPickle)
 				}
 				dict[key] = items[i+1]
 			}
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: it sets items of what is no dictionary", errPickle)
+	return fmt.Errorf("%w: it sets items of something that is not a dictionary", errPickle)
 }

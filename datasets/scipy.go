@@ -3,6 +3,7 @@ package datasets
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -47,7 +48,7 @@ func (f *npzFile) openPickled() error {
 	return nil
 }
 
-// object returns the pickle of an array of one object, or nil where the array is no such.
+// object returns the pickle of an array that holds one Python object, or nil for an array of numbers.
 func (f *npzFile) object(key string) ([]byte, error) {
 	r, err := f.openEntry(key)
 	if err != nil {
@@ -83,7 +84,7 @@ func (f *npzFile) parts(prefix string, object any) error {
 		matrix, ok = only(matrix)
 	}
 	if !ok {
-		return fmt.Errorf("it is no matrix")
+		return errors.New("it is not a matrix")
 	}
 	module, class, _ := strings.Cut(matrix.class, ".")
 	class = class[strings.LastIndexByte(class, '.')+1:]
