@@ -128,8 +128,8 @@ func pairOf(first, second *Group) *Pair {
 	return p
 }
 
-// agree reports whether two runs have a score in common, and whether all such scores are the same. A nil b is a run that
-// the second set lacks.
+// agree reports whether two runs have a score in common, and whether all such scores are the same. A nil b is a run
+// that the second set lacks.
 func agree(a, b *continual.Result) (shared, same bool) {
 	if b == nil {
 		return false, false
