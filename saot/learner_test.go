@@ -35,26 +35,30 @@ func TestEqualSeedsGiveEqualBits(t *testing.T) {
 
 func TestSaveAndLoadContinueBitForBit(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		for _, carry := range []bool{false, true} {
-			c := tinyConfig()
-			c.CarryAdam = carry
-			whole := newTiny(t, e, c, 1)
-			learn(t, whole, 0, 1)
-			var file bytes.Buffer
-			require.NoError(t, whole.Save(&file))
-			checkpoint := file.Bytes()
-			want := learn(t, whole, 1, 2)
-
-			resumed := newTiny(t, e, c, 1)
-			require.NoError(t, resumed.Load(&file))
-			require.Equal(t, want, learn(t, resumed, 1, 2))
-			require.Equal(t, embeddings(t, whole), embeddings(t, resumed))
-
-			// Going back in the same learner leaves nothing of what came after.
-			require.NoError(t, whole.Load(bytes.NewReader(checkpoint)))
-			require.Equal(t, want, learn(t, whole, 1, 2))
-		}
+		requireContinues(t, e, false)
+		requireContinues(t, e, true)
 	})
+	enginetest.EachDouble(t, func(t *testing.T, e *engine.Engine) { requireContinues(t, e, true) })
+}
+
+func requireContinues(t *testing.T, e *engine.Engine, carryAdam bool) {
+	c := tinyConfig()
+	c.CarryAdam = carryAdam
+	whole := newTiny(t, e, c, 1)
+	learn(t, whole, 0, 1)
+	var file bytes.Buffer
+	require.NoError(t, whole.Save(&file))
+	checkpoint := file.Bytes()
+	want := learn(t, whole, 1, 2)
+
+	resumed := newTiny(t, e, c, 1)
+	require.NoError(t, resumed.Load(&file))
+	require.Equal(t, want, learn(t, resumed, 1, 2))
+	require.Equal(t, embeddings(t, whole), embeddings(t, resumed))
+
+	// Going back in the same learner leaves nothing of what came after.
+	require.NoError(t, whole.Load(bytes.NewReader(checkpoint)))
+	require.Equal(t, want, learn(t, whole, 1, 2))
 }
 
 // Kept names the nodes of the subgraphs in the buffer, also after Load.
@@ -140,6 +144,28 @@ func TestEnginesAgree(t *testing.T) {
 					"step %d, %s", i, term.Name)
 			}
 		}
+	})
+}
+
+// In float64 engines agree in all that float32 holds, over two tasks with a teacher.
+func TestEnginesAgreeInFloat64(t *testing.T) {
+	run := func(e *engine.Engine) ([]continual.Step, []float32) {
+		l := newTiny(t, e, tinyConfig(), 1)
+		return learn(t, l, 0, 2), embeddings(t, l)
+	}
+	steps, rows := run(enginetest.GoDouble(t))
+	single := trained(t, enginetest.Go(t), 1, func(*Config) {})
+	require.NotEqual(t, single, rows, "float32 rounds otherwise")
+	require.InDeltaSlice(t, single, rows, 1e-3)
+	enginetest.EachDouble(t, func(t *testing.T, e *engine.Engine) {
+		gotSteps, gotRows := run(e)
+		for i, s := range gotSteps {
+			for j, term := range s.Terms {
+				want := steps[i].Terms[j].Value
+				require.InDelta(t, want, term.Value, 1e-7*math.Abs(want)+1e-12, "step %d, %s", i, term.Name)
+			}
+		}
+		require.InDeltaSlice(t, rows, gotRows, 1e-7)
 	})
 }
 

@@ -3,7 +3,6 @@ package saot
 import (
 	"math/rand/v2"
 
-	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 
 	"github.com/saot-go/saot/datasets/graph"
@@ -52,7 +51,7 @@ func (l *Learner) loss(in inputs[*Node]) train.Loss {
 // student's and the teacher's embeddings [M, out] of the aligned nodes in both views. Without distillation, no teacher
 // is read.
 func (c Config) transportLoss(z, teacher [2]*Node, in inputs[*Node]) train.Loss {
-	zero := Scalar(z[0].Graph(), dtypes.Float32, 0)
+	zero := ScalarZero(z[0].Graph(), z[0].DType())
 	cost := symbolic.CosineCost(z[0], z[1]) // R(Z₁, Z₂)
 	plan, marginalError := symbolic.Sinkhorn(cost, c.sinkhorn())
 

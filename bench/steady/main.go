@@ -72,6 +72,12 @@ func title(r *experiment.Run) string {
 	return fmt.Sprintf("%s, %s, seed %d", r.Dataset, r.Method, r.Seed)
 }
 
+func multiply[T float32 | float64](all []T, by float64, rng *rand.Rand) {
+	for i := range all {
+		all[i] *= T(1 + by*rng.NormFloat64())
+	}
+}
+
 // perturbed does a run from weights that rng has moved, and returns its class-il AP under the first of its probes.
 func perturbed(ctx context.Context, e *engine.Engine, r *experiment.Run, by float64, rng *rand.Rand) (float64, error) {
 	stream, err := r.OpenStream()
@@ -88,14 +94,13 @@ func perturbed(ctx context.Context, e *engine.Engine, r *experiment.Run, by floa
 	}
 	for _, net := range l.Nets {
 		for _, name := range net.Names() {
-			weights, err := net.Value(name)
+			weights, err := net.Values(name)
 			if err != nil {
 				return 0, err
 			}
-			for i := range weights {
-				weights[i] *= float32(1 + by*rng.NormFloat64())
-			}
-			if err := net.SetValue(name, weights); err != nil {
+			multiply(weights.Data, by, rng)
+			multiply(weights.Double, by, rng)
+			if err := net.SetValues(name, weights); err != nil {
 				return 0, err
 			}
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -208,7 +207,7 @@ func (l *trace) newEncoder(rng *rand.Rand) (*encoder.Encoder, error) {
 
 func (l *trace) slowLoss(in traceInputs[*Node]) train.Loss {
 	total := barlow(l.slow, in.Task)
-	zero := Scalar(total.Graph(), dtypes.Float32, 0)
+	zero := ScalarZero(total.Graph(), total.DType())
 	parts := []train.Term{{Name: "barlow", Node: total}, {Name: "distillation", Node: zero},
 		{Name: "replay", Node: zero}}
 	if in.Current == nil {

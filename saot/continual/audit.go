@@ -160,8 +160,7 @@ func (r *run) repeats(was engine.Info) bool {
 		return was.Name == ""
 	}
 	now := r.opt.Engine.Info()
-	cpu := slices.Contains([]string{"go", "xla:cpu"}, now.Name)
-	return cpu && now.Name == was.Name && now.Version == was.Version && now.Device == was.Device
+	return now.OnHost() && now.Name == was.Name && now.Version == was.Version && now.Device == was.Device
 }
 
 func (r *run) compare(ctx context.Context, report *AuditReport, model *checkpoint) ([]Comparison, error) {

@@ -51,10 +51,10 @@ func TestLoadRefuses(t *testing.T) {
 		"input_weight [5 6] where input_weight [4 6] is wanted")
 
 	for name, v := range map[string]saved{
-		"another variable":   {outputBias, []int{5, 6}, make([]float32, 30)},
-		"transposed":         {inputWeight, []int{6, 5}, make([]float32, 30)},
-		"shape and data":     {inputWeight, []int{5, 6}, make([]float32, 29)},
-		"shape without data": {inputWeight, []int{7, 7}, make([]float32, 30)},
+		"another variable":   {outputBias, []int{5, 6}, make([]float32, 30), nil},
+		"transposed":         {inputWeight, []int{6, 5}, make([]float32, 30), nil},
+		"shape and data":     {inputWeight, []int{5, 6}, make([]float32, 29), nil},
+		"shape without data": {inputWeight, []int{7, 7}, make([]float32, 30), nil},
 	} {
 		var forged bytes.Buffer
 		require.NoError(t, gob.NewEncoder(&forged).Encode(v))

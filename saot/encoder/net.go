@@ -22,8 +22,8 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 )
 
-// Net is a set of named float32 variables on an engine: what a network learns, and what is frozen, saved and restored
-// of it.
+// Net is a set of named variables on an engine, in the engine's type: what a network learns, and what is frozen, saved
+// and restored of it.
 type Net struct {
 	engine *engine.Engine
 	store  *model.Store
@@ -51,7 +51,12 @@ type Variable struct {
 // Add creates variables.
 func (n *Net) Add(all ...Variable) error {
 	for _, v := range all {
-		created, err := n.store.Scope(n.scope).CreateVariable(v.Name, v.Value)
+		var created *model.Variable
+		values, err := ValuesOf(v.Value)
+		if err == nil {
+			value := values.Tensor(n.engine, v.Value.Shape().Dimensions)
+			created, err = n.store.Scope(n.scope).CreateVariable(v.Name, value)
+		}
 		if err != nil {
 			return fmt.Errorf("create variable %s: %w", v.Name, err)
 		}
@@ -87,29 +92,46 @@ func (n *Net) Node(g *Graph, name string) *Node {
 	return v.NodeValue(g)
 }
 
-// Value returns a copy of a variable.
+// Value returns a copy of a variable, in float32 whatever its type.
 func (n *Net) Value(name string) ([]float32, error) {
+	v, err := n.Values(name)
+	if v.Double != nil {
+		return engine.Floats[float32](v.Double), err
+	}
+	return v.Data, err
+}
+
+// Values returns a copy of a variable in its own type.
+func (n *Net) Values(name string) (values Values, err error) {
 	v := n.store.Scope(n.scope).GetVariable(name)
 	if v == nil {
-		return nil, fmt.Errorf("the net has no variable %s", name)
+		return values, fmt.Errorf("the net has no variable %s", name)
 	}
 	t, err := v.Value()
-	if err != nil {
-		return nil, fmt.Errorf("read variable %s: %w", name, err)
+	if err == nil {
+		values, err = ValuesOf(t)
 	}
-	return tensors.CopyFlatData[float32](t)
+	if err != nil {
+		return values, fmt.Errorf("read variable %s: %w", name, err)
+	}
+	return values, nil
 }
 
 // SetValue replaces a variable by data of its size.
 func (n *Net) SetValue(name string, data []float32) error {
-	v := n.store.Scope(n.scope).GetVariable(name)
-	if v == nil || v.Shape().Size() != len(data) {
-		return fmt.Errorf("set variable %s: the net has none of %d values", name, len(data))
-	}
-	return v.SetValue(tensors.FromFlatDataAndDimensions(data, v.Shape().Dimensions...))
+	return n.SetValues(name, Values{Data: data})
 }
 
-// Snapshot returns copies of all variables by name, such as a teacher's.
+// SetValues is SetValue for values of either type, which the net keeps in its engine's.
+func (n *Net) SetValues(name string, values Values) error {
+	v := n.store.Scope(n.scope).GetVariable(name)
+	if v == nil || v.Shape().Size() != values.Len() {
+		return fmt.Errorf("set variable %s: the net has none of %d values", name, values.Len())
+	}
+	return v.SetValue(values.Tensor(n.engine, v.Shape().Dimensions))
+}
+
+// Snapshot returns copies of all variables by name, in float32 whatever their type.
 func (n *Net) Snapshot() (map[string][]float32, error) {
 	all := make(map[string][]float32, len(n.names))
 	for _, name := range n.names {
@@ -134,50 +156,54 @@ func (n *Net) Restore(snapshot map[string][]float32) error {
 
 // RestoreTo sets the variables of a snapshot in another scope of the store, where nothing trains them: a frozen copy.
 func (n *Net) RestoreTo(scope string, snapshot map[string][]float32) error {
-	frozen := n.store.Scope(scope)
+	return n.freeze(scope, func(name string) (Values, error) { return Values{Data: snapshot[name]}, nil })
+}
+
+// CopyTo copies all variables to another scope of the store, where nothing trains them: a frozen teacher.
+func (n *Net) CopyTo(scope string) error { return n.freeze(scope, n.Values) }
+
+func (n *Net) freeze(scope string, values func(name string) (Values, error)) error {
 	for _, name := range n.names {
-		shape := n.store.Scope(n.scope).GetVariable(name).Shape()
-		if len(snapshot[name]) != shape.Size() {
-			return fmt.Errorf("freeze variable %s: the snapshot has %d of %d values", name, len(snapshot[name]),
-				shape.Size())
+		all, err := values(name)
+		if err == nil {
+			err = n.freezeOne(n.store.Scope(scope), name, all)
 		}
-		value := tensors.FromFlatDataAndDimensions(snapshot[name], shape.Dimensions...)
-		if v := frozen.GetVariable(name); v != nil {
-			if err := v.SetValue(value); err != nil {
-				return fmt.Errorf("freeze variable %s: %w", name, err)
-			}
-			continue
-		}
-		v, err := frozen.CreateVariable(name, value)
 		if err != nil {
 			return fmt.Errorf("freeze variable %s: %w", name, err)
 		}
-		v.SetTrainable(false)
 	}
 	return nil
 }
 
-// CopyTo copies all variables to another scope of the store, where nothing trains them: a frozen teacher.
-func (n *Net) CopyTo(scope string) error {
-	snapshot, err := n.Snapshot()
-	if err != nil {
-		return err
+func (n *Net) freezeOne(frozen *model.Scope, name string, values Values) error {
+	shape := n.store.Scope(n.scope).GetVariable(name).Shape()
+	if values.Len() != shape.Size() {
+		return fmt.Errorf("the snapshot has %d of %d values", values.Len(), shape.Size())
 	}
-	return n.RestoreTo(scope, snapshot)
+	value := values.Tensor(n.engine, shape.Dimensions)
+	if v := frozen.GetVariable(name); v != nil {
+		return v.SetValue(value)
+	}
+	v, err := frozen.CreateVariable(name, value)
+	if err == nil {
+		v.SetTrainable(false)
+	}
+	return err
 }
 
 type saved struct {
-	Name  string
-	Shape []int
-	Data  packed.Floats[float32]
+	Name   string
+	Shape  []int
+	Data   packed.Floats[float32] // Values', and so is Double
+	Double packed.Floats[float64]
 }
 
 // Save writes all variables.
 func (n *Net) Save(w *gob.Encoder) error {
 	for _, name := range n.names {
-		data, err := n.Value(name)
+		values, err := n.Values(name)
 		if err == nil {
-			err = w.Encode(saved{name, n.store.Scope(n.scope).GetVariable(name).Shape().Dimensions, data})
+			err = w.Encode(saved{name, n.Dims(name), values.Data, values.Double})
 		}
 		if err != nil {
 			return fmt.Errorf("save variable %s: %w", name, err)
@@ -199,12 +225,12 @@ func (n *Net) Load(r *gob.Decoder) error {
 			}
 			return fmt.Errorf("read variable %s from the checkpoint: %w", name, err)
 		}
-		want := n.store.Scope(n.scope).GetVariable(name).Shape()
-		if s.Name != name || !slices.Equal(s.Shape, want.Dimensions) || len(s.Data) != want.Size() {
+		want, values := n.store.Scope(n.scope).GetVariable(name).Shape(), Values{s.Data, s.Double}
+		if s.Name != name || !slices.Equal(s.Shape, want.Dimensions) || values.Len() != want.Size() {
 			return fmt.Errorf("%w: the checkpoint holds %s %v where %s %v is wanted", ErrShape, s.Name, s.Shape, name,
 				want.Dimensions)
 		}
-		if err := n.SetValue(name, s.Data); err != nil {
+		if err := n.SetValues(name, values); err != nil {
 			return err
 		}
 	}

@@ -49,6 +49,30 @@ func TestSaveLoadAndSnapshot(t *testing.T) {
 	require.ErrorContains(t, other.Load(gob.NewDecoder(bytes.NewReader(whole))), "holds w [2] where v [2] is wanted")
 }
 
+// What was saved loads into an engine of the other type: exactly into float64, rounded into float32.
+func TestLoadsIntoTheOtherType(t *testing.T) {
+	single, double := twoVariables(t, enginetest.Go(t)), twoVariables(t, enginetest.GoDouble(t))
+	require.NoError(t, double.SetValues("w", Values{Double: []float64{1.0 / 3, 2}}))
+	var file bytes.Buffer
+	require.NoError(t, double.Save(gob.NewEncoder(&file)))
+	again := twoVariables(t, double.Engine())
+	require.NoError(t, again.Load(gob.NewDecoder(bytes.NewReader(file.Bytes()))))
+	kept, err := again.Values("w")
+	require.NoError(t, err)
+	require.Equal(t, Values{Double: []float64{1.0 / 3, 2}}, kept)
+
+	require.NoError(t, single.Load(gob.NewDecoder(&file)))
+	rounded, err := single.Values("w")
+	require.NoError(t, err)
+	require.Equal(t, Values{Data: []float32{1.0 / 3, 2}}, rounded)
+	var narrow bytes.Buffer
+	require.NoError(t, single.Save(gob.NewEncoder(&narrow)))
+	require.NoError(t, double.Load(gob.NewDecoder(&narrow)))
+	widened, err := double.Values("w")
+	require.NoError(t, err)
+	require.Equal(t, Values{Double: []float64{float64(float32(1.0 / 3)), 2}}, widened)
+}
+
 func TestNetRefuses(t *testing.T) {
 	n := twoVariables(t, enginetest.Go(t))
 	require.Equal(t, []string{"w", "c"}, n.Names())

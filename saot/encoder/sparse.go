@@ -224,7 +224,7 @@ func words(x Features[*Node]) *Node {
 	if f := absolute.Frequent; f != nil {
 		absolute.Frequent = &Frequent[*Node]{Abs(f.Values), f.Columns}
 	}
-	ones := Ones(x.graph(), shapes.Make(dtypes.Float32, x.Sparse.Rows.Columns.Roots.Shape().Dim(0), 1))
+	ones := Ones(x.graph(), shapes.Make(x.Sparse.Rows.Weight.DType(), x.Sparse.Rows.Columns.Roots.Shape().Dim(0), 1))
 	return StopGradient(PositiveIndicator(transposedTimes(&absolute, ones)))
 }
 

@@ -9,8 +9,11 @@
 //     looks for it; only in the folders of PJRT_PLUGIN_LIBRARY_PATH, if that is set;
 //  4. pure Go, always.
 //
-// Plain xla is xla:cuda where an NVIDIA GPU and a plugin are found, else xla:cpu. GoMLX's options may follow a name of
-// XLA, as in xla:cuda,tf32=true: on CUDA, products keep float32's precision unless TF32 is asked for.
+// Plain xla is xla:cuda where an NVIDIA GPU and a plugin are found, else xla:cpu. A name that ends in ,float64, as in
+// xla:cpu,float64, is that of an engine on which functions compute in float64. They take longer, and what they return
+// does not depend on the order in which an engine adds numbers up, but for the last digits of float32. GoMLX's options
+// may follow a name of XLA, as in xla:cuda,tf32=true: on CUDA, products keep float32's precision unless TF32 is asked
+// for.
 //
 // A named engine that cannot be used is an error. A found but unusable library is passed over when the choice is
 // automatic, and Info.Reason says so. Nothing is ever downloaded by Open. A build without cgo holds only pure Go.
@@ -32,7 +35,7 @@ import (
 
 // Info describes the engine of a run; it is recorded in the Result.
 //
-// The name of an engine that was asked for TF32 ends in ",tf32=true".
+// The name of an engine that was asked for TF32 or for float64 ends in ",tf32=true" or ",float64".
 type Info struct {
 	Name    string `json:"name"`    // "xla:cuda", "xla:cpu", "go", or "xla" for a plugin of another device
 	Version string `json:"version"` // of the Go module, and of the plugin's PJRT interface; not of the library itself
@@ -46,11 +49,18 @@ func (i Info) String() string {
 	return fmt.Sprintf("%s %s on %s: %s", i.Name, i.Version, i.Device, i.Reason)
 }
 
+// OnHost reports whether the engine computes on the CPU, in the machine's memory.
+func (i Info) OnHost() bool {
+	name, _, _ := strings.Cut(i.Name, ",")
+	return name == nameGo || name == nameCPU
+}
+
 // Engine is an open compute backend. It counts the graphs compiled on it.
 type Engine struct {
 	backend  compute.Backend
 	info     Info
 	devices  int
+	double   bool // computes in float64
 	compiled atomic.Int64
 }
 
@@ -143,7 +153,7 @@ func (e *Engine) function(name string, devices int, build func(inputs []*graph.N
 	}
 	exec, err := graph.NewExec(e.backend, func(inputs []*graph.Node) []*graph.Node {
 		e.compiled.Add(1)
-		return build(inputs)
+		return e.inDType(inputs, build)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("engine: %s: %w", name, err)
@@ -175,7 +185,7 @@ func (e *Engine) modelFunction(name string, store *model.Store, devices int, bui
 		e.compiled.Add(1)
 		store.SetTraining(inputs[0].Graph(), true)
 		defer variables.building(store)()
-		return build(scope, inputs)
+		return e.inDType(inputs, func(inputs []*graph.Node) []*graph.Node { return build(scope, inputs) })
 	})
 	if err != nil {
 		return nil, fmt.Errorf("engine: %s: %w", name, err)
@@ -196,7 +206,7 @@ const (
 	nameCUDA = "xla:cuda"
 )
 
-const knownSpecs = "go, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so"
+const knownSpecs = "go, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so; each may end in ,float64"
 
 // ErrUnknown marks an engine name that Open does not know, as opposed to a missing library.
 var ErrUnknown = errors.New("unknown engine")
@@ -204,7 +214,8 @@ var ErrUnknown = errors.New("unknown engine")
 // ErrUnavailable marks an engine that Open knows and cannot use on this machine, such as xla:cuda without a GPU.
 var ErrUnavailable = errors.New("cannot be used")
 
-// spec is a parsed engine name: family[:target][,options]. Options are GoMLX's and are passed on as they stand.
+// spec is a parsed engine name: family[:target][,options]. Options other than float64 are GoMLX's and are passed on as
+// they stand.
 type spec struct {
 	family  string // go or xla
 	target  string // "", cpu, cuda or the absolute path of a library
@@ -217,7 +228,7 @@ func parseSpec(text string) (spec, error) {
 	s := spec{family: family, target: target, options: options}
 	unknown := fmt.Errorf("engine: %w %q: choose one of %s", ErrUnknown, text, knownSpecs)
 	switch {
-	case family == "go" && head == text && target == "",
+	case family == "go" && target == "" && (head == text || options == optionDouble),
 		family == "xla" && (target == "" || target == "cpu" || target == "cuda"):
 		return s, nil
 	case family == "xla":

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/compute"
@@ -90,6 +91,8 @@ func (c Candidate) open(options string, devices int) (*Engine, error) {
 	var backend compute.Backend
 	var version string
 	var err error
+	suffix := precision(options)
+	options, double := cutDouble(options)
 	caught := exceptions.TryCatch[error](func() {
 		if c.Spec == nameGo {
 			// One operation at a time, each on all cores. The default, several at once, can wait forever: a goroutine
@@ -110,25 +113,35 @@ func (c Candidate) open(options string, devices int) (*Engine, error) {
 		backend.Finalize()
 		return nil, fmt.Errorf("%w: %d were asked for, %s has %d", errDevices, devices, c.label(), has)
 	}
-	info := Info{Name: c.Spec + precision(options), Version: version, Device: deviceName(c.Spec, backend)}
+	info := Info{Name: c.Spec + suffix, Version: version, Device: deviceName(c.Spec, backend)}
 	if devices > 1 {
 		info.Device += fmt.Sprintf(" and %d more", devices-1)
 	}
 	if c.Library != "" {
 		info.Library = filepath.Base(c.Library)
 	}
-	return &Engine{backend: backend, info: info, devices: devices}, nil
+	return &Engine{backend: backend, info: info, devices: devices, double: double}, nil
 }
 
 // precision is the part of an engine's options that changes what it computes. It belongs to the engine's name, so that
 // no run continues with another.
-func precision(options string) string {
+func precision(options string) (suffix string) {
 	for option := range strings.SplitSeq(options, ",") {
-		if option == "tf32" || option == "tf32=true" {
-			return ",tf32=true"
+		switch option {
+		case "tf32", "tf32=true":
+			suffix += ",tf32=true"
+		case optionDouble:
+			suffix += "," + optionDouble
 		}
 	}
-	return ""
+	return suffix
+}
+
+// cutDouble returns an engine's options without float64, and whether that was among them.
+func cutDouble(options string) (rest string, double bool) {
+	all := strings.Split(options, ",")
+	kept := slices.DeleteFunc(slices.Clone(all), func(option string) bool { return option == optionDouble })
+	return strings.Join(kept, ","), len(kept) < len(all)
 }
 
 // advice says what to look at where a plugin is there and does not open.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -77,8 +78,15 @@ func TestHint(t *testing.T) {
 // A run at another precision is one of another engine.
 func TestPrecisionIsPartOfTheName(t *testing.T) {
 	for options, want := range map[string]string{"": "", "tf32=false": "", "preallocate=true": "",
-		"tf32": ",tf32=true", "preallocate=true,tf32=true": ",tf32=true"} {
+		"tf32": ",tf32=true", "preallocate=true,tf32=true": ",tf32=true", "float64": ",float64",
+		"float64,preallocate=true": ",float64"} {
 		require.Equal(t, want, precision(options), options)
+	}
+	for options, want := range map[string]string{"": "", "tf32": "tf32", "float64": "",
+		"float64,preallocate=true": "preallocate=true", "a,float64,b": "a,b"} {
+		rest, double := cutDouble(options)
+		require.Equal(t, want, rest, options)
+		require.Equal(t, strings.Contains(options, "float64"), double, options)
 	}
 }
 

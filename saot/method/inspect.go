@@ -2,8 +2,10 @@ package method
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -27,6 +29,16 @@ func (s *State) Inspect() error {
 const remedy = "lower learning_rate or the weights of the losses (alpha, beta), if the method has them, or scale the " +
 	"features (--features l2)"
 
+// notFinite returns the first number that is not finite and its place, or -1.
+func notFinite[T float32 | float64](all []T) (bad float64, at int) {
+	for i, x := range all {
+		if y := float64(x); math.IsNaN(y) || math.IsInf(y, 0) {
+			return y, i
+		}
+	}
+	return 0, -1
+}
+
 func inspect(v *model.Variable) error {
 	if !v.HasValue() || !v.DType().IsFloat() {
 		return nil
@@ -35,15 +47,12 @@ func inspect(v *model.Variable) error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", v.Path(), err)
 	}
-	bad, at := float32(0), -1
-	err = tensors.ConstFlatData(value, func(flat []float32) {
-		for i, x := range flat {
-			if x-x != 0 { // NaN for infinities and NaN
-				bad, at = x, i
-				return
-			}
-		}
-	})
+	bad, at := 0.0, -1
+	if v.DType() == dtypes.Float64 {
+		err = tensors.ConstFlatData(value, func(flat []float64) { bad, at = notFinite(flat) })
+	} else {
+		err = tensors.ConstFlatData(value, func(flat []float32) { bad, at = notFinite(flat) })
+	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("read %s: %w", v.Path(), err)

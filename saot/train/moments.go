@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/saot-go/saot/saot/encoder"
 )
 
 // Moments is Adam's state after a task: its moments and its number of steps, by the path of the variable. A learner
@@ -14,8 +16,9 @@ type Moments map[string]Moment
 
 // Moment is one variable of Adam's.
 type Moment struct {
-	Shape []int
-	Data  []float32
+	Shape  []int
+	Data   []float32 // or Double, on an engine of float64
+	Double []float64
 }
 
 const adamScope = "/AdamOptimizer/"
@@ -35,7 +38,7 @@ func (t *Trainer[T]) start(from *Moments) error {
 		}
 	}
 	for name, m := range carried {
-		value := tensors.FromFlatDataAndDimensions(m.Data, m.Shape...)
+		value := encoder.Values{Data: m.Data, Double: m.Double}.Tensor(t.engine, m.Shape)
 		scope := t.store.Scope(path.Dir(name))
 		if v := scope.GetVariable(path.Base(name)); v != nil {
 			if err := v.SetValue(value); err != nil {
@@ -66,11 +69,11 @@ func (t *Trainer[T]) keep(to *Moments) error {
 		if err != nil {
 			return fmt.Errorf("keep %s: %w", v.Path(), err)
 		}
-		data, err := tensors.CopyFlatData[float32](value)
+		values, err := encoder.ValuesOf(value)
 		if err != nil {
 			return fmt.Errorf("keep %s: %w", v.Path(), err)
 		}
-		(*to)[v.Path()] = Moment{Shape: value.Shape().Dimensions, Data: data}
+		(*to)[v.Path()] = Moment{value.Shape().Dimensions, values.Data, values.Double}
 	}
 	return nil
 }

@@ -51,18 +51,19 @@ func (l Loss) scalars() []Term {
 // Trainer takes training steps on the trainable variables of a net. T is the struct of a step's inputs, see
 // engine.Named.
 type Trainer[T any] struct {
-	store *model.Store
-	rate  *model.Variable // the learning rate
-	base  float64         // its value where no plan says otherwise
-	names []string        // of the scalars of Loss, the same in every graph
-	parts int             // how many of these are terms: the total and its parts
-	step  *engine.Named[T]
+	engine *engine.Engine
+	store  *model.Store
+	rate   *model.Variable // the learning rate
+	base   float64         // its value where no plan says otherwise
+	names  []string        // of the scalars of Loss, the same in every graph
+	parts  int             // how many of these are terms: the total and its parts
+	step   *engine.Named[T]
 }
 
 // New makes a training step, which the engine compiles when it is first taken. T and N are one struct, of
 // *tensors.Tensor and of *Node (see engine.NewNamed).
 func New[T, N any](n *encoder.Net, name string, o Optimizer, loss func(in N) Loss) (*Trainer[T], error) {
-	t := &Trainer[T]{store: n.Store(), base: o.LearningRate}
+	t := &Trainer[T]{engine: n.Engine(), store: n.Store(), base: o.LearningRate}
 	var err error
 	t.step, err = engine.NewNamed[T](n.Engine(), name, t.store, func(in N) []*Node {
 		l := loss(in)
@@ -78,7 +79,7 @@ func New[T, N any](n *encoder.Net, name string, o Optimizer, loss func(in N) Los
 		t.names, t.parts = names, 1+len(l.Parts)
 		return []*Node{Stack(all, 0)}
 	})
-	t.rate = optimizer.LearningRateVar(t.store.RootScope(), dtypes.Float32, o.LearningRate)
+	t.rate = optimizer.LearningRateVar(t.store.RootScope(), n.Engine().DType(), o.LearningRate)
 	return t, err
 }
 
@@ -200,7 +201,7 @@ func (t *Trainer[T]) take(p *Plan[T], step int, in prepared[T]) (seen continual.
 	if p.Rate != nil {
 		rate = p.Rate(step)
 	}
-	if err := t.rate.SetValue(tensors.FromScalar(float32(rate))); err != nil {
+	if err := t.rate.SetValue(engine.Tensor(t.engine, []float64{rate})); err != nil {
 		return seen, err
 	}
 	seen = continual.Step{Task: p.Task, Done: step + 1, Steps: p.Steps}

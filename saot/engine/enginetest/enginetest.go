@@ -14,8 +14,8 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 )
 
-// EnginesEnv narrows the engines of Each to a comma-separated list of names, as engine.Open takes them. A plugin's path
-// is a name too; options after a comma are not. An engine that is named so and cannot be opened fails the test.
+// EnginesEnv narrows the engines of Each to a comma-separated list of names, as engine.Open takes them, but with a +
+// where a name has a comma: go,xla:cpu+float64. An engine that is named so and cannot be opened fails the test.
 const EnginesEnv = "SAOT_TEST_ENGINES"
 
 // opened keeps the engines of this test process by name, since opening one is expensive.
@@ -26,11 +26,25 @@ var opened sync.Map
 // close its engine nor count on Compiled starting at zero.
 func Each(t *testing.T, f func(t *testing.T, e *engine.Engine)) {
 	t.Helper()
+	each(t, "", f)
+}
+
+// EachDouble is Each for the same engines in float64.
+func EachDouble(t *testing.T, f func(t *testing.T, e *engine.Engine)) {
+	t.Helper()
+	each(t, double, f)
+}
+
+const double = ",float64"
+
+func each(t *testing.T, option string, f func(t *testing.T, e *engine.Engine)) {
+	t.Helper()
 	names, narrowed := []string{"go", "xla:cpu", "xla:cuda"}, false
 	if list := os.Getenv(EnginesEnv); list != "" {
 		names, narrowed = strings.Split(list, ","), true
 	}
 	for _, name := range names {
+		name = strings.TrimSuffix(strings.ReplaceAll(name, "+", ","), option) + option
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
 			e, err := open(name)
 			switch {
@@ -47,7 +61,18 @@ func Each(t *testing.T, f func(t *testing.T, e *engine.Engine)) {
 // Go opens an engine of pure Go, which is always there, for what is the same on any engine. The test closes it.
 func Go(t testing.TB) *engine.Engine {
 	t.Helper()
-	e, err := engine.Open("go")
+	return opens(t, "go")
+}
+
+// GoDouble is Go in float64.
+func GoDouble(t testing.TB) *engine.Engine {
+	t.Helper()
+	return opens(t, "go"+double)
+}
+
+func opens(t testing.TB, name string) *engine.Engine {
+	t.Helper()
+	e, err := engine.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
