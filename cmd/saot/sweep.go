@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,7 @@ type sweepOptions struct {
 	memory            float64 // GB
 	only              []int
 	datasets          []string // instead of the specs'
+	methods           []string // of the specs', those whose runs are done; none is all
 	about             []string // what the specs say of themselves
 	launchOptions
 }
@@ -81,6 +83,7 @@ func newSweepCommand() *cobra.Command {
 	f.StringArrayVar(&o.datasets, "dataset", nil,
 		"do the runs on this dataset, or file, and not on those that the specs name; if a spec has settings for each "+
 			"of several datasets, do only its runs on this one; may be repeated")
+	f.StringArrayVar(&o.methods, "method", nil, "do only the specs' runs of this method; may be repeated")
 	f.StringVar(&o.data, "data", os.Getenv("SAOT_DATA"),
 		"folder of the datasets' files; default: $SAOT_DATA, else saot/data in your cache")
 	f.StringVar(&o.engine, "engine", "",
@@ -99,10 +102,10 @@ func newSweepCommand() *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("fetch", "dry-run")
 	o.flag(cmd)
 	f.Lookup("json").Usage = "with --dry-run, print JSON instead of text"
-	mainFlags(cmd, "out", "dataset", "data", "engine", "dry-run", "fetch", "retry-failed", "workers", "memory",
-		"launcher")
-	section(f, "Runs", "out", "dataset", "data", "engine", "dry-run", "fetch", "retry-failed", "keep-model", "workers",
-		"memory", "only", "json")
+	mainFlags(cmd, "out", "dataset", "method", "data", "engine", "dry-run", "fetch", "retry-failed", "workers",
+		"memory", "launcher")
+	section(f, "Runs", "out", "dataset", "method", "data", "engine", "dry-run", "fetch", "retry-failed", "keep-model",
+		"workers", "memory", "only", "json")
 	section(f, "Cluster", "launcher", "output", "time", "mem", "cpus", "gpus", "partition", "account", "sbatch",
 		"image", "claim", "namespace", "index")
 	return cmd
@@ -251,6 +254,9 @@ func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
 			o.about = append(o.about, s.About)
 		}
 		for _, r := range s.Runs {
+			if len(o.methods) > 0 && !slices.Contains(o.methods, r.Method) {
+				continue
+			}
 			r.Place = experiment.Place{Data: o.data, Engine: name, Keep: o.keep}
 			if err := r.Absolute(); err != nil { // or one dataset by two paths would be two runs
 				return nil, err
@@ -260,7 +266,21 @@ func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
 			}
 		}
 	}
-	return runs, nil
+	return runs, o.checkMethods(runs)
+}
+
+// checkMethods returns an error for a method of --method without a run.
+func (o *sweepOptions) checkMethods(runs []experiment.Run) error {
+	for _, name := range o.methods {
+		if slices.ContainsFunc(runs, func(r experiment.Run) bool { return r.Method == name }) {
+			continue
+		}
+		if _, err := method.Lookup(name); err != nil {
+			return usageError{err}
+		}
+		return usagef("--method %s: the spec has no run of it; --dry-run lists those that it has", name)
+	}
+	return nil
 }
 
 // validGB reports whether a flag's number of GB can be counted in bytes.

@@ -326,6 +326,22 @@ func TestSweepFetchesNoStandIn(t *testing.T) {
 	require.Regexp(t, `(?m)^corafull-topology .* as cora-full  `, stdout)
 }
 
+// --method chooses runs of a spec, and a name without a run is an error.
+func TestSweepMethod(t *testing.T) {
+	spec := writeSpec(t, "runs: [{datasets: [synthetic], methods: [majority, random, gbt], seeds: [0, 1]}]")
+	status, stdout, stderr := call(t, "sweep", spec, "--method", "random", "--method", "gbt", "--dry-run")
+	require.Zero(t, status, stderr)
+	require.Equal(t, 2, strings.Count(stdout, "synthetic-random-s"), stdout)
+	require.Equal(t, 2, strings.Count(stdout, "synthetic-gbt-s"), stdout)
+	require.NotContains(t, stdout, "majority")
+	status, _, stderr = call(t, "sweep", spec, "--method", "saot", "--dry-run")
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, stderr, "--method saot: the spec has no run of it")
+	status, _, stderr = call(t, "sweep", spec, "--method", "rnadom", "--dry-run")
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, stderr, "random")
+}
+
 // --fetch with --only asks for the datasets of these runs alone.
 func TestSweepFetchesForChosenRuns(t *testing.T) {
 	o := &sweepOptions{data: nowhere(t), only: []int{1}}
