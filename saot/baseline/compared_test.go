@@ -108,9 +108,10 @@ func embeddingsAfter(t *testing.T, e *engine.Engine, m string, stream *datasets.
 	return all
 }
 
-// Every method learns graphs whose edges have a direction, joins them and coarsens them.
+// Every method learns graphs whose edges have a direction, joins them and coarsens them. It does so in float64, which
+// other tests leave out.
 func TestDirectedStreams(t *testing.T) {
-	e := enginetest.Go(t)
+	e := enginetest.GoDouble(t)
 	stream := sampledStream(t)
 	for i := range stream.Tasks {
 		a := &stream.Tasks[i].Graph.Adjacency
