@@ -180,9 +180,6 @@ func (o *sweepOptions) command(program, out string, specs []string) []string {
 	for _, name := range o.datasets {
 		command = append(command, "--dataset", name)
 	}
-	for _, name := range o.methods {
-		command = append(command, "--method", name)
-	}
 	for _, given := range []struct {
 		is   bool
 		args []string

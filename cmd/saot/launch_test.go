@@ -116,10 +116,10 @@ func TestKubernetesOutput(t *testing.T) {
 	require.NotContains(t, string(text), "/of/this/machine")
 	require.NotContains(t, string(text), "activeDeadlineSeconds")
 	status, stdout, stderr = call(t, append(arguments, "-", "--workers", "3", "--data", "/lab/graphs", "--dataset",
-		"synthetic:300", "--method", "saot")...)
+		"synthetic:300")...)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "parallelism: 3\n")
-	require.Contains(t, stdout, `"--dataset","synthetic:300","--method","saot"`)
+	require.Contains(t, stdout, `"--dataset","synthetic:300"`)
 	require.Contains(t, stdout, `"--data","/lab/graphs"`)
 }
 

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -122,6 +121,9 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 		return usagef("--fetch fills a folder of this machine; with --launcher kubernetes --data is one of containers")
 	}
 	runs, err := o.open(specs)
+	if err == nil {
+		err = o.chooseMethods(runs)
+	}
 	if err != nil {
 		return err
 	}
@@ -150,17 +152,6 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 		return err
 	}
 	return o.work(cmd, s)
-}
-
-// choose keeps the runs of --only.
-func (o *sweepOptions) choose(s *experiment.Sweep) error {
-	if len(o.only) == 0 {
-		return nil
-	}
-	if err := s.Select(o.only); err != nil {
-		return usageError{err}
-	}
-	return nil
 }
 
 // checkEngines opens the engines of the runs once: where one is missing, each run would fail. An --engine that is not
@@ -211,6 +202,7 @@ func (o *sweepOptions) work(cmd *cobra.Command, s *experiment.Sweep) error {
 	if counted == nil {
 		_, _ = fmt.Fprintln(cmd.OutOrStdout(), summary(count, len(s.Runs)), "in", o.out)
 		tellOthers(cmd.ErrOrStderr(), s)
+		o.tellEngines(cmd.ErrOrStderr(), s)
 	}
 	switch {
 	case cmd.Context().Err() != nil:
@@ -254,9 +246,6 @@ func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
 			o.about = append(o.about, s.About)
 		}
 		for _, r := range s.Runs {
-			if len(o.methods) > 0 && !slices.Contains(o.methods, r.Method) {
-				continue
-			}
 			r.Place = experiment.Place{Data: o.data, Engine: name, Keep: o.keep}
 			if err := r.Absolute(); err != nil { // or one dataset by two paths would be two runs
 				return nil, err
@@ -266,21 +255,7 @@ func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
 			}
 		}
 	}
-	return runs, o.checkMethods(runs)
-}
-
-// checkMethods returns an error for a method of --method without a run.
-func (o *sweepOptions) checkMethods(runs []experiment.Run) error {
-	for _, name := range o.methods {
-		if slices.ContainsFunc(runs, func(r experiment.Run) bool { return r.Method == name }) {
-			continue
-		}
-		if _, err := method.Lookup(name); err != nil {
-			return usageError{err}
-		}
-		return usagef("--method %s: the spec has no run of it; --dry-run lists those that it has", name)
-	}
-	return nil
+	return runs, nil
 }
 
 // validGB reports whether a flag's number of GB can be counted in bytes.

@@ -27,6 +27,28 @@ func tellOthers(out io.Writer, s *experiment.Sweep) {
 		"remove their folders: %s%s\n", len(others), s.Dir, strings.Join(some, " "), rest)
 }
 
+// tellEngines says how many runs were done before on another engine than --engine names: they are not done again.
+func (o *sweepOptions) tellEngines(out io.Writer, s *experiment.Sweep) {
+	if o.engine == "" {
+		return
+	}
+	name, err := engineName(o.engine)
+	if err != nil {
+		return // a run on it says so
+	}
+	n, other := 0, ""
+	for i := range s.Runs {
+		r, err := continual.ReadResult(filepath.Join(s.Folder(i), continual.ResultFile))
+		if err == nil && r.Engine.Name != "" && r.Engine.Name != name {
+			n, other = n+1, r.Engine.Name
+		}
+	}
+	if n > 0 {
+		_, _ = fmt.Fprintf(out, "%d of these runs were done before, on %s and not on %s: to do them again, name "+
+			"another folder with --out\n", n, other, name)
+	}
+}
+
 // unfinished returns an error where a sweep that has ended leaves runs that no process works on.
 func (o *sweepOptions) unfinished(count map[experiment.State]int) error {
 	stopped := count[experiment.Halted] + count[experiment.Waiting]

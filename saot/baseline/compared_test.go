@@ -108,10 +108,13 @@ func embeddingsAfter(t *testing.T, e *engine.Engine, m string, stream *datasets.
 	return all
 }
 
-// Every method learns graphs whose edges have a direction, joins them and coarsens them. It does so in float64, which
-// other tests leave out.
+// Every method learns graphs whose edges have a direction, joins them and coarsens them, in float64 too.
 func TestDirectedStreams(t *testing.T) {
-	e := enginetest.GoDouble(t)
+	t.Run("float32", func(t *testing.T) { requireLearnsDirected(t, enginetest.Go(t)) })
+	t.Run("float64", func(t *testing.T) { requireLearnsDirected(t, enginetest.GoDouble(t)) })
+}
+
+func requireLearnsDirected(t *testing.T, e *engine.Engine) {
 	stream := sampledStream(t)
 	for i := range stream.Tasks {
 		a := &stream.Tasks[i].Graph.Adjacency

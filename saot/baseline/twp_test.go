@@ -267,7 +267,7 @@ func TestTWPAnchorIsTheSumOfPenalties(t *testing.T) {
 // At p* the penalty is 0: the first step of the second task sees CE alone.
 func TestTWPPenaltyIsZeroWhereTheLastTaskEnded(t *testing.T) {
 	tasks := twoLabeled(t, 15)
-	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+	zero := func(t *testing.T, e *engine.Engine) {
 		l := mustTWP(t, e, tasks, func(s *TWPSettings) { s.Epochs = 3 })
 		require.Zero(t, mustLearn(t, l, 0, tasks[0]).LastLoss[2].Value, "nothing is held yet")
 		report := mustLearn(t, l, 1, tasks[1])
@@ -277,7 +277,9 @@ func TestTWPPenaltyIsZeroWhereTheLastTaskEnded(t *testing.T) {
 		for _, terms := range [][]continual.Term{report.FirstLoss, report.LastLoss} {
 			require.InDelta(t, terms[0].Value, terms[1].Value+terms[2].Value+terms[3].Value, 1e-5*terms[0].Value)
 		}
-	})
+	}
+	enginetest.Each(t, zero)
+	enginetest.EachDouble(t, zero)
 }
 
 // What the second task's loss does not depend on stays as the first left it, to the last bit: weights of words that no

@@ -55,6 +55,7 @@ func TestLoadRefuses(t *testing.T) {
 		"transposed":         {inputWeight, []int{6, 5}, make([]float32, 30), nil},
 		"shape and data":     {inputWeight, []int{5, 6}, make([]float32, 29), nil},
 		"shape without data": {inputWeight, []int{7, 7}, make([]float32, 30), nil},
+		"data of both types": {inputWeight, []int{5, 6}, make([]float32, 29), make([]float64, 1)},
 	} {
 		var forged bytes.Buffer
 		require.NoError(t, gob.NewEncoder(&forged).Encode(v))

@@ -305,7 +305,7 @@ func addRow(dst []float32, f *graph.Features, row int32, weight float32) {
 		return
 	}
 	for k, c := range columns {
-		dst[c] += weight * values[k]
+		dst[c] += float32(weight * values[k]) // rounded, so that no processor fuses the two
 	}
 }
 

@@ -25,7 +25,12 @@ func ValuesOf(t *tensors.Tensor) (v Values, err error) {
 }
 
 // Len returns how many there are.
-func (v Values) Len() int { return len(v.Data) + len(v.Double) }
+func (v Values) Len() int {
+	if v.Double != nil {
+		return len(v.Double)
+	}
+	return len(v.Data)
+}
 
 // Tensor returns the values in an engine's type, whatever their own is.
 func (v Values) Tensor(e *engine.Engine, dims []int) *tensors.Tensor {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -10,6 +11,13 @@ import (
 
 // optionDouble ends the name of an engine that computes in float64, as in xla:cpu,float64.
 const optionDouble = "float64"
+
+// IsDouble reports whether a name is that of an engine in float64.
+func IsDouble(name string) bool {
+	_, options, _ := strings.Cut(name, ",")
+	_, double := cutDouble(options)
+	return double
+}
 
 // DType returns what functions compute in: float32, or float64 where the engine's name asks for it. A nil engine's is
 // float32.

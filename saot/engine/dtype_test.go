@@ -47,6 +47,10 @@ func TestDTypeOfOthers(t *testing.T) {
 	require.Equal(t, dtypes.Float32, enginetest.Go(t).DType())
 	require.Equal(t, dtypes.Float32, engine.Tensor(none, []float64{1}).DType())
 	require.Equal(t, dtypes.Float64, engine.Tensor(enginetest.GoDouble(t), []float32{1}).DType())
+	for name, want := range map[string]bool{"": false, "go": false, "go,float64": true,
+		"xla:cpu,tf32=true,float64": true, "xla:/float64/plugin.so": false} {
+		require.Equal(t, want, engine.IsDouble(name), name)
+	}
 	require.True(t, enginetest.GoDouble(t).Info().OnHost())
 	require.False(t, engine.Info{Name: "xla:cuda,float64"}.OnHost())
 }

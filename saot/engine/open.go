@@ -126,13 +126,12 @@ func (c Candidate) open(options string, devices int) (*Engine, error) {
 // precision is the part of an engine's options that changes what it computes. It belongs to the engine's name, so that
 // no run continues with another.
 func precision(options string) (suffix string) {
-	for option := range strings.SplitSeq(options, ",") {
-		switch option {
-		case "tf32", "tf32=true":
-			suffix += ",tf32=true"
-		case optionDouble:
-			suffix += "," + optionDouble
-		}
+	all := strings.Split(options, ",")
+	if slices.Contains(all, "tf32") || slices.Contains(all, "tf32=true") {
+		suffix = ",tf32=true"
+	}
+	if slices.Contains(all, optionDouble) {
+		suffix += "," + optionDouble
 	}
 	return suffix
 }

@@ -79,7 +79,7 @@ func TestHint(t *testing.T) {
 func TestPrecisionIsPartOfTheName(t *testing.T) {
 	for options, want := range map[string]string{"": "", "tf32=false": "", "preallocate=true": "",
 		"tf32": ",tf32=true", "preallocate=true,tf32=true": ",tf32=true", "float64": ",float64",
-		"float64,preallocate=true": ",float64"} {
+		"float64,preallocate=true": ",float64", "float64,tf32": ",tf32=true,float64"} {
 		require.Equal(t, want, precision(options), options)
 	}
 	for options, want := range map[string]string{"": "", "tf32": "tf32", "float64": "",

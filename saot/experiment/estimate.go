@@ -8,6 +8,7 @@ import (
 
 	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/method"
 )
 
@@ -56,9 +57,10 @@ type past struct {
 	model    *Estimate // nil until it is asked for
 }
 
-// alike is the same for runs of a method that are evaluated in the same way on the same tasks.
+// alike is the same for runs of a method that are evaluated in the same way on the same tasks, in the same precision.
 func (r *Run) alike() string {
-	return fmt.Sprint(r.Dataset, " ", r.Method, " ", r.Probes, " ", r.ProbeRows, " ", r.Cut())
+	return fmt.Sprint(r.Dataset, " ", r.Method, " ", r.Probes, " ", r.ProbeRows, " ", r.Cut(), " ",
+		engine.IsDouble(r.Engine))
 }
 
 // otherThanEpochs is the same for runs of a method that are alike and have the same settings except for the epochs.
@@ -120,5 +122,12 @@ func (e *estimator) model(r *Run) Estimate {
 	if e.shapes[key] == nil {
 		e.shapes[key] = shapeOf(r)
 	}
-	return e.shapes[key].estimate(r)
+	est := e.shapes[key].estimate(r)
+	if engine.IsDouble(r.Engine) {
+		est.Seconds, est.training = doubleTimes*est.Seconds, doubleTimes*est.training
+	}
+	return est
 }
+
+// doubleTimes is how many times as long a run takes in float64 (docs/howto/reproduce.md).
+const doubleTimes = 2

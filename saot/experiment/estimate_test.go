@@ -214,6 +214,7 @@ func TestEstimateFromRunsLikeIt(t *testing.T) {
 		{"model", func(r *Run) { r.Probes = r.Probes[:1] }},
 		{"model", func(r *Run) { r.ProbeRows = 10 }},
 		{"model", func(r *Run) { r.Stream.First = 0.5 }},
+		{"model", func(r *Run) { r.Engine = "go,float64" }},
 	} {
 		runs := seeds(t, 2)
 		c.change(&runs[1])
@@ -222,6 +223,16 @@ func TestEstimateFromRunsLikeIt(t *testing.T) {
 		storeResult(t, s, 0, continual.Result{Seconds: 1})
 		require.Equal(t, c.basis, s.Estimates()[1].Basis)
 	}
+}
+
+func TestEstimateInFloat64(t *testing.T) {
+	runs := seeds(t, 2)
+	runs[1].Engine = "xla:cpu,float64"
+	s, err := FindSweep(t.TempDir(), runs)
+	require.NoError(t, err)
+	both := s.Estimates()
+	require.Positive(t, both[0].Seconds)
+	require.InEpsilon(t, 2*both[0].Seconds, both[1].Seconds, 1e-9)
 }
 
 // Epochs of every name may differ between runs of the same settings.

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/saot-go/saot/saot/experiment"
+	"github.com/saot-go/saot/saot/method"
+)
+
+// chooseMethods makes the runs of --method, of those of --only where there are any, those of --only.
+func (o *sweepOptions) chooseMethods(runs []experiment.Run) error {
+	if len(o.methods) == 0 {
+		return nil
+	}
+	var chosen []int
+	for _, name := range o.methods {
+		of := func(r experiment.Run) bool { return r.Method == name }
+		if !slices.ContainsFunc(runs, of) {
+			if _, err := method.Lookup(name); err != nil {
+				return usageError{err}
+			}
+			return usagef("--method %s: the spec has no run of it; --dry-run lists those that it has", name)
+		}
+		for i, r := range runs {
+			if of(r) && (len(o.only) == 0 || slices.Contains(o.only, i)) {
+				chosen = append(chosen, i)
+			}
+		}
+	}
+	if len(chosen) == 0 {
+		return usagef("--only and --method have no run in common")
+	}
+	slices.Sort(chosen)
+	o.only = chosen
+	return nil
+}
+
+// choose keeps the runs of --only.
+func (o *sweepOptions) choose(s *experiment.Sweep) error {
+	if len(o.only) == 0 {
+		return nil
+	}
+	if err := s.Select(o.only); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
