@@ -178,8 +178,9 @@ func engineExists(cmd *cobra.Command) error {
 	if f == nil || !f.Changed {
 		return nil
 	}
+	name := strings.TrimSuffix(f.Value.String(), ",float64")
 	for _, c := range engine.Survey() {
-		if c.Spec == f.Value.String() {
+		if c.Spec == name {
 			return nil
 		}
 	}
