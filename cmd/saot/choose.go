@@ -7,7 +7,7 @@ import (
 	"github.com/saot-go/saot/saot/method"
 )
 
-// chooseMethods makes the runs of --method, of those of --only where there are any, those of --only.
+// chooseMethods narrows the runs of --only to those of --method.
 func (o *sweepOptions) chooseMethods(runs []experiment.Run) error {
 	if len(o.methods) == 0 {
 		return nil

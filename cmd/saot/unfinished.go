@@ -27,7 +27,7 @@ func tellOthers(out io.Writer, s *experiment.Sweep) {
 		"remove their folders: %s%s\n", len(others), s.Dir, strings.Join(some, " "), rest)
 }
 
-// tellEngines says how many runs were done before on another engine than --engine names: they are not done again.
+// tellEngines says how many runs were done on an engine other than that of --engine: they are not done again.
 func (o *sweepOptions) tellEngines(out io.Writer, s *experiment.Sweep) {
 	if o.engine == "" {
 		return

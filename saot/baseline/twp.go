@@ -112,7 +112,7 @@ func (l *twp) learn(ctx context.Context, s continual.Setting, t *continual.Label
 		return err
 	}
 	c.anchor.add(importance, at)
-	return c.Restore(at) // in float64 the weights would differ from what holds them by float32's rounding
+	return c.Restore(at) // the anchor is in float32: weights in float64 would differ from it
 }
 
 // train carries a plan out on a whole graph and returns the importance of the weights.

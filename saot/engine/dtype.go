@@ -19,8 +19,8 @@ func IsDouble(name string) bool {
 	return double
 }
 
-// DType returns what functions compute in: float32, or float64 where the engine's name asks for it. A nil engine's is
-// float32.
+// DType returns what functions compute in: float32, also for a nil engine, or float64 where the engine's name asks for
+// it.
 func (e *Engine) DType() dtypes.DType {
 	if e != nil && e.double {
 		return dtypes.Float64
