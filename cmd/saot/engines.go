@@ -20,7 +20,7 @@ func newEnginesCommand() *cobra.Command {
 		`Show every compute engine in the order in which one is chosen, with its version and place; which one
 would run and why; and how to get those that are missing. The environment variable GOMLX_BACKEND or the flag --engine
 of a command names one: go, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so. With ,float64 after its name it computes
-in float64, which takes longer and gives the same scores on other engines and other x86 processors.`,
+in float64, which takes longer; how an engine or a processor rounds then hardly moves scores.`,
 		group("install", "install an engine", "",
 			newInstallCommand("xla", "xla:cpu", "XLA's plugin for the CPU", "200 MB",
 				"On macOS go-xla's installer brings it, from its authors' release page and without a check."),

@@ -31,7 +31,7 @@ type sweepOptions struct {
 	memory            float64 // GB
 	only              []int
 	datasets          []string // instead of the specs'
-	methods           []string // of the specs', those whose runs are done; none is all
+	methods           []string // whose runs alone are done; empty means all
 	about             []string // what the specs say of themselves
 	launchOptions
 }

@@ -191,10 +191,11 @@ func (n *Net) freezeOne(frozen *model.Scope, name string, values Values) error {
 	return err
 }
 
+// saved has the fields of Values next to its own: in a field of its own gob would not find those of earlier files.
 type saved struct {
 	Name   string
 	Shape  []int
-	Data   packed.Floats[float32] // Values', and so is Double
+	Data   packed.Floats[float32]
 	Double packed.Floats[float64]
 }
 

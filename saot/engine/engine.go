@@ -9,10 +9,10 @@
 //     looks for it; only in the folders of PJRT_PLUGIN_LIBRARY_PATH, if that is set;
 //  4. pure Go, always.
 //
-// Plain xla is xla:cuda where an NVIDIA GPU and a plugin are found, else xla:cpu. With ,float64 after its name, as in
-// xla:cpu,float64, an engine computes in float64. That takes longer, and engines that add numbers up in different
-// orders then agree in what float32 holds. GoMLX's options may follow a name of XLA, as in xla:cuda,tf32=true: on CUDA,
-// products keep float32's precision unless TF32 is asked for.
+// Plain xla is xla:cuda where an NVIDIA GPU and a plugin are found, else xla:cpu. With ,float64 after its name, as
+// in xla:cpu,float64, an engine computes in float64. That takes longer, and engines that sum in different orders
+// then agree to the precision of float32. GoMLX's options may follow a name of XLA, as in xla:cuda,tf32=true: on
+// CUDA, products keep float32's precision unless TF32 is asked for.
 //
 // A named engine that cannot be used is an error. A found but unusable library is passed over when the choice is
 // automatic, and Info.Reason says so. Nothing is ever downloaded by Open. A build without cgo holds only pure Go.
