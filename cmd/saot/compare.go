@@ -17,7 +17,8 @@ lists them.
 
 A run has the same scores if its accuracy on each task after each task is the same to the last digit, in every setting
 and under every probe that both have. For each method whose scores differ, it prints the mean AP in both sets and the
-largest difference of a single run (second minus first).`
+largest difference of a single run (second minus first). Of a method with other settings in the second set than in the
+first, it names the settings.`
 
 func newCompareCommand() *cobra.Command {
 	var only []string
@@ -77,10 +78,12 @@ func writeComparison(out io.Writer, c *experiment.Comparison) error {
 		text.WriteString("\nAP: means over the runs, in percent. Δ: the largest difference of a run, second minus " +
 			"first.\n")
 	}
-	if same := equalRows(c); len(same) > 1 {
-		text.WriteString("\n")
-		if err := writeRows(text, same, false); err != nil {
-			return err
+	for _, more := range [][][]string{equalRows(c), apartRows(c)} {
+		if len(more) > 1 {
+			text.WriteString("\n")
+			if err := writeRows(text, more, false); err != nil {
+				return err
+			}
 		}
 	}
 	_, err := io.WriteString(out, text.String())
@@ -99,6 +102,15 @@ func equalRows(c *experiment.Comparison) [][]string {
 		default:
 			rows = append(rows, []string{pair.Dataset, pair.Label})
 		}
+	}
+	return rows
+}
+
+// apartRows lists why runs of a method that both sets have are not compared.
+func apartRows(c *experiment.Comparison) [][]string {
+	rows := [][]string{{"dataset", "method", "not compared: differs in (first and second)"}}
+	for _, a := range c.Apart {
+		rows = append(rows, []string{a.Dataset, a.Label, a.List()})
 	}
 	return rows
 }

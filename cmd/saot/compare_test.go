@@ -54,4 +54,11 @@ func TestComparisonText(t *testing.T) {
 	out.Reset()
 	require.NoError(t, writeComparison(out, c))
 	require.NotContains(t, out.String(), "the same in every run")
+	require.NotContains(t, out.String(), "not compared")
+
+	c.Apart = []experiment.Apart{{Dataset: "uai", Label: "gbt",
+		Settings: map[string][2]string{"epochs": {"30", "100"}, "data": {"", "x"}}}}
+	out.Reset()
+	require.NoError(t, writeComparison(out, c))
+	require.Regexp(t, `uai +gbt +data \(not recorded and x\), epochs \(30 and 100\)\n`, out.String())
 }

@@ -83,7 +83,7 @@ func methodNames(*cobra.Command, []string, string) (names []string, _ cobra.Shel
 func engineNames(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
 	for _, c := range engine.Survey() {
 		if c.Missing == "" {
-			names = append(names, c.Spec)
+			names = append(names, c.Spec, c.Spec+",float64")
 		}
 	}
 	return names, noFiles

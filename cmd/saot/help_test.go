@@ -167,6 +167,7 @@ func TestCompletion(t *testing.T) {
 		"cora-ml\t":       {"run", "--dataset", "cora"},
 		"riegrace\t":      {"run", "--method", ""},
 		"\ngo\n":          {"run", "--engine", ""},
+		"\ngo,float64\n":  {"run", "--engine", "g"},
 		"epsilon=\t":      {"run", "--set", "e"},
 		"decay=\t":        {"run", "--method", "gbt", "--set", ""},
 		"divergence=kl\n": {"run", "--set", "divergence="},

@@ -108,19 +108,22 @@ type Fit struct {
 
 // ValidAP returns the average performance on the valid nodes after the last task, by which settings may be chosen: the
 // mean over the heads with valid nodes. It returns false if the probe does not keep valid apart from test, or if an
-// early result does not record it.
+// early result does not record it, which shows in that no head after any task has a figure above 0.
 func (s *Score) ValidAP() (float64, bool) {
-	if len(s.Fits) == 0 || s.Probe == ProbePaper {
+	if s.Probe == ProbePaper {
 		return 0, false
 	}
-	sum, heads := 0.0, 0
-	for _, head := range s.Fits[len(s.Fits)-1] {
-		if !head.NoValid {
-			sum += head.Valid
-			heads++
+	recorded, sum, heads := false, 0.0, 0
+	for i, row := range s.Fits {
+		for _, head := range row {
+			recorded = recorded || head.Valid > 0
+			if i == len(s.Fits)-1 && !head.NoValid {
+				sum += head.Valid
+				heads++
+			}
 		}
 	}
-	return sum / float64(max(1, heads)), sum > 0
+	return sum / float64(max(1, heads)), recorded && heads > 0
 }
 
 // The paper probe stopped early if it kept a head from its first checks, by epoch, that is this many percentage points

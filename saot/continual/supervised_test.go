@@ -132,6 +132,19 @@ func TestSupervisedWithoutValidNodes(t *testing.T) {
 	require.Equal(t, []Fit{{NoValid: true}}, last(some, ClassIL).Fits[2])
 }
 
+// A method may forget all: what an early result lacks is a figure after any task.
+func TestValidAPOfZero(t *testing.T) {
+	s := &Score{Probe: ProbeHead, Fits: [][]Fit{{{Valid: 60}}, {{}}}}
+	ap, ok := s.ValidAP()
+	require.True(t, ok)
+	require.Zero(t, ap)
+	for _, without := range []*Score{{Probe: ProbeHead}, {Probe: ProbeHead, Fits: [][]Fit{{{}}, {{}}}},
+		{Probe: ProbeHead, Fits: [][]Fit{{{Valid: 60}}, {{NoValid: true}}}}, {Probe: ProbePaper, Fits: s.Fits}} {
+		_, ok = without.ValidAP()
+		require.False(t, ok)
+	}
+}
+
 // accuracy is that of the nearest mean among the classes from first to before end, which are the toy's columns, in
 // percent.
 func (l *nearestMean) accuracy(task *datasets.Task, nodes []int32, first, end int) float64 {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/saot-go/saot/saot/continual"
 )
@@ -22,6 +23,16 @@ type Comparison struct {
 	Machines [2][]string `json:"machines"` // processors, as far as the results record them
 
 	Pairs []*Pair `json:"pairs"` // in the order of Collect
+	Apart []Apart `json:"apart"` // runs of the first that are not compared, as far as the second has the method
+}
+
+// Apart is a method on a dataset that both sets have, with other settings in the first than anywhere in the second.
+type Apart struct {
+	Dataset string `json:"dataset"`
+	Label   string `json:"method"` // Group.Label in the first set
+	// Settings are those, by their names in Group.Settings, in which the runs of the second set that are most like it
+	// differ: values in the first and the second, empty where not recorded.
+	Settings map[string][2]string `json:"settings"`
 }
 
 // Pair is the runs of one method and settings on one dataset that two sets have in common.
@@ -52,7 +63,7 @@ type ScorePair struct {
 func Compare(first, second []*Group) (*Comparison, error) {
 	c := &Comparison{}
 	var sets [2]map[string]*Group
-	var ordered []*Group
+	var ordered [2][]*Group
 	for i, groups := range [][]*Group{first, second} {
 		merged, programs := Mixed(groups)
 		c.Programs[i], c.Machines[i], sets[i] = programs, machinesOf(groups), map[string]*Group{}
@@ -63,22 +74,66 @@ func Compare(first, second []*Group) (*Comparison, error) {
 			}
 			sets[i][g.key()] = g
 		}
-		if i == 0 {
-			ordered = merged
-		}
+		ordered[i] = merged
 	}
-	for _, g := range ordered {
+	for _, g := range ordered[0] {
 		if p := pairOf(g, sets[1][g.key()]); p != nil {
 			c.Pairs = append(c.Pairs, p)
 			c.Both, c.Same = c.Both+len(p.Seeds), c.Same+p.Same
 		}
 	}
 	c.OnlyFirst, c.OnlySecond = runsOf(sets[0])-c.Both, runsOf(sets[1])-c.Both
+	c.Apart = apart(ordered)
 	if c.Both == 0 {
-		return nil, errors.New("experiment: no run is in both sets: dataset, method, settings, split and seed have " +
-			"to be the same, and a score has to be in both")
+		text := "no run is in both sets: dataset, method, settings, split and seed have to be the same, and a score has " +
+			"to be in both"
+		if len(c.Apart) > 0 {
+			a := c.Apart[0]
+			text += fmt.Sprintf("; %s on %s differs in %s", a.Label, a.Dataset, a.List())
+		}
+		return nil, errors.New("experiment: " + text)
 	}
 	return c, nil
+}
+
+// apart says how each group of the first set that the second lacks differs from those of its method there.
+func apart(ordered [2][]*Group) (out []Apart) {
+	for _, g := range ordered[0] {
+		var nearest map[string][2]string
+		for _, other := range ordered[1] {
+			d := differing(g.Settings, other.Settings)
+			if other.Dataset == g.Dataset && other.Method == g.Method && (nearest == nil || len(d) < len(nearest)) {
+				nearest = d
+			}
+		}
+		if len(nearest) > 0 {
+			out = append(out, Apart{Dataset: g.Dataset, Label: g.Label, Settings: nearest})
+		}
+	}
+	return out
+}
+
+// differing returns the values of settings that are not the same in both.
+func differing(a, b map[string]string) map[string][2]string {
+	out := map[string][2]string{}
+	for _, m := range []map[string]string{a, b} {
+		for name := range m {
+			if a[name] != b[name] {
+				out[name] = [2]string{a[name], b[name]}
+			}
+		}
+	}
+	return out
+}
+
+// List writes the settings and their values, as "epochs (100 and 30)".
+func (a Apart) List() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(a.Settings)) {
+		values := a.Settings[name]
+		parts = append(parts, fmt.Sprintf("%s (%s and %s)", name, orNone(values[0]), orNone(values[1])))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // machinesOf names the machines that made runs, as far as these record them, without the number of threads.

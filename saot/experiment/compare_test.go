@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -106,6 +107,31 @@ func TestCompareByCommonScores(t *testing.T) {
 	require.Zero(t, c.Same, "one probe of two differs")
 	require.Equal(t, "Runs in both sets: 1, with the same scores: 0. AP of the others differs by 1.00 points at most.",
 		c.Summary())
+}
+
+// Of the runs of a method that are elsewhere, those that differ in the fewest settings are named.
+func TestCompareNamesSettings(t *testing.T) {
+	collect := func(settings ...string) []*Group {
+		var results []*continual.Result
+		for _, set := range settings {
+			r := resultOf("saot", 0, 80, -1)
+			r.Config = json.RawMessage(`{"dataset": "uai", "method": "saot", "settings": {` + set + `}}`)
+			results = append(results, r)
+		}
+		groups, err := Collect([]string{save(t, results...)})
+		require.NoError(t, err)
+		return groups
+	}
+	first, second := collect(`"epochs": 7`), collect(`"epochs": 8, "alpha": 0.25`, `"epochs": 9`)
+	_, err := Compare(first, second)
+	require.ErrorContains(t, err, "no run is in both sets")
+	require.ErrorContains(t, err, "; saot on uai differs in epochs (7 and 9)")
+
+	c, err := Compare(append(first, collect(``)...), append(second, collect(``)...))
+	require.NoError(t, err)
+	require.Equal(t, 1, c.Both)
+	require.Len(t, c.Apart, 1, "the run that is in both is not apart from the others")
+	require.Equal(t, map[string][2]string{"epochs": {"7", "9"}}, c.Apart[0].Settings)
 }
 
 func TestCompareErrors(t *testing.T) {
