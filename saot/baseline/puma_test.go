@@ -169,12 +169,3 @@ func meanCrossEntropy(logits *mat.Dense, rows []labeled) (sum float64) {
 	}
 	return sum
 }
-
-func TestPUMAForgetsLessThanFineTuning(t *testing.T) {
-	e := enginetest.Go(t)
-	stream := smallStream(t)
-	l := made[continual.Supervised](t, "puma", smallBuild(e, stream, smallPUMA()))
-	puma, plain := scoreOf(t, stream, l), scoreOf(t, stream, newFineTuning(t, smallBuild(e, stream, smallCaT())))
-	t.Logf("AP and AF: PUMA %.1f, %.1f; fine-tuning %.1f, %.1f", puma.AP, puma.AF, plain.AP, plain.AF)
-	require.Greater(t, puma.AF, plain.AF+20)
-}

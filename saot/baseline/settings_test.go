@@ -93,30 +93,43 @@ func TestTRACEReplaySettingsMatter(t *testing.T) {
 }
 
 // said returns the embeddings or the scores of all tasks' nodes, once a method has learned these.
-func said(t *testing.T, m string, b method.Build, stream *datasets.Stream, tasks []*continual.Labeled) (all []float32) {
+func said(t *testing.T, m string, b method.Build, stream *datasets.Stream, tasks []*continual.Labeled) []float32 {
 	l := made[continual.Method](t, m, b)
-	var err error
 	for k := range stream.Tasks {
-		switch l := l.(type) {
-		case continual.Supervised:
-			_, err = l.Learn(context.Background(), k, tasks[k], nil)
-		case continual.Learner:
-			_, err = l.Learn(context.Background(), k, stream.Tasks[k].Graph, nil)
+		teach(t, l, k, stream, tasks)
+	}
+	return outputs(t, l, stream)
+}
+
+// teach lets a method learn a task; a supervised one with the labels that it is shown.
+func teach(t *testing.T, l continual.Method, k int, stream *datasets.Stream,
+	tasks []*continual.Labeled) *continual.TaskReport {
+	s, ok := l.(continual.Supervised)
+	if !ok {
+		return learn(t, l.(continual.Learner), k, stream.Tasks[k].Graph)
+	}
+	report, err := s.Learn(context.Background(), k, tasks[k], nil)
+	require.NoError(t, err)
+	require.Equal(t, k, report.Task)
+	return report
+}
+
+// outputs returns the embeddings, or the scores of every class in both settings, of all tasks' nodes.
+func outputs(t *testing.T, l continual.Method, stream *datasets.Stream) (all []float32) {
+	for k := range stream.Tasks {
+		g := stream.Tasks[k].Graph
+		s, ok := l.(continual.Supervised)
+		if !ok {
+			e, err := l.(continual.Learner).Embed(context.Background(), g)
+			require.NoError(t, err)
+			all = append(all, e.Data...)
+			continue
 		}
-		require.NoError(t, err, m)
-	}
-	add := func(e *continual.Embedding, err error) {
-		require.NoError(t, err, m)
-		all = append(all, e.Data...)
-	}
-	for k := range stream.Tasks {
-		switch l := l.(type) {
-		case continual.Supervised:
-			for _, s := range continual.Settings() {
-				add(l.Logits(context.Background(), s, stream.Tasks[k].Graph))
-			}
-		case continual.Learner:
-			add(l.Embed(context.Background(), stream.Tasks[k].Graph))
+		for _, setting := range continual.Settings() {
+			e, err := s.Logits(context.Background(), setting, g)
+			require.NoError(t, err)
+			require.Equal(t, []int{g.NumNodes(), stream.NumClasses}, []int{e.Rows, e.Cols})
+			all = append(all, e.Data...)
 		}
 	}
 	return all

@@ -12,7 +12,6 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/seed"
-	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/method"
 )
 
@@ -179,14 +178,4 @@ func TestReservoirIsUniform(t *testing.T) {
 	var none coarseMemory
 	none.reserve(3, 0, seed.Stream(8))
 	require.Empty(t, none.Buffer)
-}
-
-// The coarsened graph's claim: the first task is forgotten less than by training without it.
-func TestTACOForgetsLessThanFineTuning(t *testing.T) {
-	e := enginetest.Go(t)
-	stream := smallStream(t)
-	l := made[continual.Supervised](t, "taco", smallBuild(e, stream, smallTACO()))
-	taco, plain := scoreOf(t, stream, l), scoreOf(t, stream, newFineTuning(t, smallBuild(e, stream, smallCaT())))
-	t.Logf("AP and AF: TACO %.1f, %.1f; fine-tuning %.1f, %.1f", taco.AP, taco.AF, plain.AP, plain.AF)
-	require.Greater(t, taco.AF, plain.AF+20)
 }

@@ -316,28 +316,6 @@ func TestTWPDecaySparesWhatATaskDoesNotUse(t *testing.T) {
 	})
 }
 
-// Of weights that a task does use, decay is λ/2·Σp².
-func TestTWPDecayOfWhatATaskUses(t *testing.T) {
-	tasks := twoLabeled(t, 15)
-	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		l := mustTWP(t, e, tasks, func(s *TWPSettings) { s.Epochs = 1 })
-		c := l.networks[continual.ClassIL]
-		// the report's last terms are class-il's: of the second layer, the first task's classes alone
-		want, columns := 0.0, 2
-		for name, values := range snapshot(t, c.Net) {
-			for i, v := range values {
-				if (name == "weight2" || name == "bias2") && i%4 >= columns {
-					continue
-				}
-				want += l.L2 / 2 * float64(v) * float64(v)
-			}
-		}
-		report := mustLearn(t, l, 0, tasks[0])
-		require.Equal(t, "decay", report.LastLoss[3].Name)
-		require.InDelta(t, want, report.LastLoss[3].Value, 1e-5*want)
-	})
-}
-
 func snapshot(t *testing.T, n *encoder.Net) map[string][]float32 {
 	all, err := n.Snapshot()
 	require.NoError(t, err)

@@ -261,6 +261,47 @@ func TestRunRefusesOptions(t *testing.T) {
 	}
 }
 
+// wayward breaks what a Learner has to return.
+type wayward struct {
+	toyLearner
+	spoil   func(r *TaskReport) *TaskReport
+	nothing bool // no embedding
+}
+
+func (l *wayward) Learn(ctx context.Context, task int, g *graph.Graph, observe func(Step)) (*TaskReport, error) {
+	r, err := l.toyLearner.Learn(ctx, task, g, observe)
+	if l.spoil != nil {
+		r = l.spoil(r)
+	}
+	return r, err
+}
+
+func (l *wayward) Embed(ctx context.Context, g *graph.Graph) (*Embedding, error) {
+	if l.nothing {
+		return nil, nil //nolint:nilnil // what a learner must not return
+	}
+	return l.toyLearner.Embed(ctx, g)
+}
+
+func TestRunRefusesWhatALearnerReturns(t *testing.T) {
+	bad := []Term{{"structure", math.Inf(1)}}
+	for want, l := range map[string]*wayward{
+		"the learner returned no report":    {spoil: func(*TaskReport) *TaskReport { return nil }},
+		"the learner returned no embedding": {nothing: true},
+		"the first step: ":                  {spoil: func(r *TaskReport) *TaskReport { r.FirstLoss = bad; return r }},
+		"the last step: ":                   {spoil: func(r *TaskReport) *TaskReport { r.LastLoss = bad; return r }},
+		`diagnostic "steps" is NaN`: {spoil: func(r *TaskReport) *TaskReport {
+			r.Diagnostics["steps"] = math.NaN()
+			return r
+		}},
+	} {
+		l.width = 2
+		_, err := Run(t.Context(), smallStream(), l, Options{Engine: enginetest.Go(t)})
+		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, err, "continual: task 1")
+	}
+}
+
 // A folder may hold anything: a configuration of null is different from one with fields.
 func TestDifferenceFromNoConfiguration(t *testing.T) {
 	for _, was := range []string{"null", "[]", "", `{}`} {
