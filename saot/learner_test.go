@@ -34,16 +34,22 @@ func TestEqualSeedsGiveEqualBits(t *testing.T) {
 }
 
 func TestSaveAndLoadContinueBitForBit(t *testing.T) {
+	carrying := tinyConfig()
+	carrying.CarryAdam = true
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		requireContinues(t, e, false)
-		requireContinues(t, e, true)
+		requireContinues(t, e, tinyConfig())
+		requireContinues(t, e, carrying)
 	})
-	enginetest.EachDouble(t, func(t *testing.T, e *engine.Engine) { requireContinues(t, e, true) })
+	enginetest.EachDouble(t, func(t *testing.T, e *engine.Engine) { requireContinues(t, e, carrying) })
 }
 
-func requireContinues(t *testing.T, e *engine.Engine, carryAdam bool) {
-	c := tinyConfig()
-	c.CarryAdam = carryAdam
+func TestTasksComeInOrder(t *testing.T) {
+	l := newTiny(t, enginetest.Go(t), tinyConfig(), 1)
+	_, err := l.Learn(t.Context(), 1, tinyStream(t).Tasks[1].Graph, nil)
+	require.ErrorContains(t, err, "0 tasks are learned: want task 1 next")
+}
+
+func requireContinues(t *testing.T, e *engine.Engine, c Config) {
 	whole := newTiny(t, e, c, 1)
 	learn(t, whole, 0, 1)
 	var file bytes.Buffer

@@ -1,7 +1,6 @@
 package saot
 
 import (
-	"bytes"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -69,15 +68,7 @@ func TestSampledResume(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		c := tinyConfig()
 		sampling(&c)
-		whole := newTiny(t, e, c, 1)
-		learn(t, whole, 0, 1)
-		var file bytes.Buffer
-		require.NoError(t, whole.Save(&file))
-		learn(t, whole, 1, 2)
-		resumed := newTiny(t, e, c, 1)
-		require.NoError(t, resumed.Load(&file))
-		learn(t, resumed, 1, 2)
-		require.Equal(t, embeddings(t, whole), embeddings(t, resumed))
+		requireContinues(t, e, c)
 	})
 }
 

@@ -1,8 +1,6 @@
 package encoder
 
 import (
-	"bytes"
-	"encoding/gob"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -398,21 +396,13 @@ func TestLayerwiseGATIsTheWholeGraph(t *testing.T) {
 	})
 }
 
-func TestGATIsSavedAndFrozen(t *testing.T) {
+func TestGATIsFrozen(t *testing.T) {
 	e, g := enginetest.Go(t), randomGraph(t, 20, 5, 1)
-	saved := smallGAT(t, e, 5, 2, SizeOf(g))
-	var file bytes.Buffer
-	require.NoError(t, saved.Save(gob.NewEncoder(&file)))
-	loaded, err := New(e, saved.Config, 5, NewBuckets(nil, 200, nil), rand.New(rand.NewPCG(9, 9)))
-	require.NoError(t, err)
-	require.NotEqual(t, embed(t, saved, g), embed(t, loaded, g))
-	require.NoError(t, loaded.Load(gob.NewDecoder(&file)))
-	require.Equal(t, embed(t, saved, g), embed(t, loaded, g))
-
-	require.NoError(t, saved.Freeze())
-	for _, name := range saved.names {
-		student, teacher := saved.store.Scope(Scope).GetVariable(name),
-			saved.store.Scope(TeacherScope).GetVariable(name)
+	enc := smallGAT(t, e, 5, 2, SizeOf(g))
+	require.NoError(t, enc.Freeze())
+	for _, name := range enc.names {
+		student, teacher := enc.store.Scope(Scope).GetVariable(name),
+			enc.store.Scope(TeacherScope).GetVariable(name)
 		want, err := student.Value()
 		require.NoError(t, err)
 		got, err := teacher.Value()

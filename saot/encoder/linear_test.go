@@ -1,8 +1,6 @@
 package encoder
 
 import (
-	"bytes"
-	"encoding/gob"
 	"math/rand/v2"
 	"testing"
 
@@ -76,17 +74,4 @@ func TestLinearStartsOrthonormal(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestLinearSavesAndLoads(t *testing.T) {
-	e := enginetest.Go(t)
-	g := randomGraph(t, 30, 5, 1)
-	saved := newLinear(t, e, 5, SizeOf(g))
-	var file bytes.Buffer
-	require.NoError(t, saved.Save(gob.NewEncoder(&file)))
-	loaded, err := New(e, saved.Config, 5, NewBuckets(nil, 200, nil), rand.New(rand.NewPCG(9, 9)))
-	require.NoError(t, err)
-	require.NotEqual(t, embed(t, saved, g), embed(t, loaded, g))
-	require.NoError(t, loaded.Load(gob.NewDecoder(&file)))
-	require.Equal(t, embed(t, saved, g), embed(t, loaded, g))
 }

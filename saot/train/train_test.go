@@ -1,9 +1,7 @@
 package train
 
 import (
-	"bytes"
 	"context"
-	"encoding/gob"
 	"errors"
 	"math"
 	"testing"
@@ -402,24 +400,6 @@ func TestDiagnostics(t *testing.T) {
 	require.NoError(t, trainer.Train(context.Background(), p))
 	require.Len(t, p.Report.Diagnostics, 3)
 	require.Positive(t, p.Report.Diagnostics["engine_seconds"])
-}
-
-// A net is saved and restored as training left it, without the optimizer.
-func TestTrainedNetIsSaved(t *testing.T) {
-	n, trainer := bowl(t, enginetest.Go(t), Optimizer{LearningRate: 0.05})
-	before, err := n.Snapshot()
-	require.NoError(t, err)
-	require.NoError(t, trainer.Train(context.Background(), plan(3)))
-	after, err := n.Snapshot()
-	require.NoError(t, err)
-	require.NotEqual(t, before, after)
-	var file bytes.Buffer
-	require.NoError(t, n.Save(gob.NewEncoder(&file)))
-	require.NoError(t, n.Restore(before))
-	require.NoError(t, n.Load(gob.NewDecoder(&file)))
-	loaded, err := n.Snapshot()
-	require.NoError(t, err)
-	require.Equal(t, after, loaded)
 }
 
 func TestNewRefuses(t *testing.T) {
