@@ -74,12 +74,11 @@ func TestAcrossByHand(t *testing.T) {
 	}
 	newer := made(on("cora", resultOf("gae", 0, 69, 0)))
 	newer.Versions.Module = "v2"
-	groups, err := Collect([]string{save(t, resultOf("saot", 0, 80.01, 0), resultOf("random", 0, 79.98, 0),
+	groups := collected(t, resultOf("saot", 0, 80.01, 0), resultOf("random", 0, 79.98, 0),
 		resultOf("gae", 0, 80, 0), resultOf("gae", 1, 82, 0), joint, newer,
 		made(on("cora", resultOf("saot", 0, 60, 0))), made(on("cora", resultOf("random", 0, 70, 0))),
-		on("lonely", resultOf("random", 0, 70, 0)))})
-	require.NoError(t, err)
-	_, err = Across(groups, continual.ClassIL)
+		on("lonely", resultOf("random", 0, 70, 0)))
+	_, err := Across(groups, continual.ClassIL)
 	require.ErrorContains(t, err, "version is not recorded in the first and v2 in the second")
 
 	groups, found := Mixed(groups)
@@ -117,19 +116,17 @@ func TestAcrossByHand(t *testing.T) {
 	require.ErrorContains(t, err, "no run has a score")
 
 	// A column that one row has no figure in is not in the mean place, and is named.
-	part, err := Collect([]string{save(t, resultOf("saot", 0, 80, 0), resultOf("random", 0, 79, 0),
+	part := collected(t, resultOf("saot", 0, 80, 0), resultOf("random", 0, 79, 0),
 		resultOf("gae", 0, 78, 0), made(on("cora", resultOf("saot", 0, 60, 0))),
-		made(on("cora", resultOf("random", 0, 70, 0))))})
-	require.NoError(t, err)
+		made(on("cora", resultOf("random", 0, 70, 0))))
 	partial, err := Across(part, continual.ClassIL)
 	require.NoError(t, err)
 	require.Equal(t, []string{"Not in the mean place, because a row has no figure there: cora."}, partial[0].Notes)
 	require.Equal(t, "1.0", partial[0].text(&partial[0].Rows[0], 2))
 
 	// A method that ran on a dataset that is left out, and nowhere else, blanks no mean place.
-	few, err := Collect([]string{save(t, resultOf("saot", 0, 80, 0), resultOf("random", 0, 79, 0),
-		on("lonely", resultOf("gae", 0, 70, 0)))})
-	require.NoError(t, err)
+	few := collected(t, resultOf("saot", 0, 80, 0), resultOf("random", 0, 79, 0),
+		on("lonely", resultOf("gae", 0, 70, 0)))
 	left, err := Across(few, continual.ClassIL)
 	require.NoError(t, err)
 	require.Len(t, left[0].Rows, 2)
@@ -148,8 +145,7 @@ func TestAcrossByHand(t *testing.T) {
 		"resultOf's Task-IL is 3 above")
 
 	other := configured(resultOf("saot", 0, 50, 0), "note", "x")
-	groups, err = Collect([]string{save(t, resultOf("saot", 0, 80, 0), other)})
-	require.NoError(t, err)
+	groups = collected(t, resultOf("saot", 0, 80, 0), other)
 	_, err = Across(groups, continual.ClassIL)
 	require.ErrorContains(t, err, "saot ran with two settings on uai")
 	require.ErrorContains(t, err, `"saot, note x" in `)

@@ -41,8 +41,7 @@ func TestSeedsWithTheirOwnSplit(t *testing.T) {
 	spec, results := splitsOf(t, ownSplits)
 	require.EqualValues(t, 2, spec.Runs[len(spec.Runs)-1].SplitSeed)
 	require.EqualValues(t, 2, spec.Runs[len(spec.Runs)-1].Stream.OrderSeed)
-	groups, err := Collect([]string{save(t, results...)})
-	require.NoError(t, err)
+	groups := collected(t, results...)
 	groups = JoinBySeed(groups)
 	require.Len(t, groups, 2)
 	tables, err := Tables(groups)
@@ -65,9 +64,8 @@ func TestSeedsWithTheirOwnSplit(t *testing.T) {
 func TestSplitsThatAreNotTheSeeds(t *testing.T) {
 	const fixed = "\n- {datasets: [uai], methods: [saot], seeds: [0, 1, 2], probes: [converged]}\n"
 	_, results := splitsOf(t, ownSplits+fixed)
-	all, err := Collect([]string{save(t, results...)})
-	require.NoError(t, err)
-	_, err = Tables(JoinBySeed(all))
+	all := collected(t, results...)
+	_, err := Tables(JoinBySeed(all))
 	require.ErrorContains(t, err, "split is ")
 	own, err := Select(all, []string{"stream.class_order=random"})
 	require.NoError(t, err)
@@ -75,8 +73,7 @@ func TestSplitsThatAreNotTheSeeds(t *testing.T) {
 	require.Equal(t, "2", all[len(all)-1].Settings["split_seed"], "joining changes no group")
 
 	_, results = splitsOf(t, "runs: [{datasets: [uai], methods: [saot, gbt], seeds: [1], probes: [converged]}]")
-	one, err := Collect([]string{save(t, results...)})
-	require.NoError(t, err)
+	one := collected(t, results...)
 	require.Equal(t, "1", JoinBySeed(one)[0].Settings["split_seed"], "the default split, by chance")
 
 	_, err = ParseSpec("a.yaml", []byte("runs:\n- datasets: [uai]\n  methods: [saot]\n  seeds: [0]\n"+

@@ -12,18 +12,13 @@ import (
 // Two sets of saot and gbt: seed 1 of saot differs, gbt has the same scores from another program and machine.
 func comparedSets(t *testing.T) (first, second []*Group) {
 	t.Helper()
-	collect := func(dir string) []*Group {
-		groups, err := Collect([]string{dir})
-		require.NoError(t, err)
-		return groups
-	}
-	first = collect(save(t, resultOf("saot", 0, 80, -1), resultOf("saot", 1, 82, -2), resultOf("saot", 2, 84, -1),
-		resultOf("gbt", 0, 70, -3)))
+	first = collected(t, resultOf("saot", 0, 80, -1), resultOf("saot", 1, 82, -2), resultOf("saot", 2, 84, -1),
+		resultOf("gbt", 0, 70, -3))
 	elsewhere := resultOf("gbt", 0, 70, -3)
 	elsewhere.Engine.Name, elsewhere.Versions.Commit = "go", "abc"
 	elsewhere.Machine = continual.Machine{Processor: "Z80", Threads: 1}
-	second = collect(save(t, resultOf("saot", 0, 80, -1), resultOf("saot", 1, 80.5, -4), resultOf("saot", 3, 84, -1),
-		elsewhere, resultOf("dgi", 0, 60, 0)))
+	second = collected(t, resultOf("saot", 0, 80, -1), resultOf("saot", 1, 80.5, -4), resultOf("saot", 3, 84, -1),
+		elsewhere, resultOf("dgi", 0, 60, 0))
 	return first, second
 }
 
@@ -59,10 +54,8 @@ func TestCompareSeesTheMatrix(t *testing.T) {
 	a, b := resultOf("saot", 0, 80, -1), resultOf("saot", 0, 80, -1)
 	m := b.Scores[0].Matrix
 	m[4][0]++
-	one, err := Collect([]string{save(t, a)})
-	require.NoError(t, err)
-	other, err := Collect([]string{save(t, b)})
-	require.NoError(t, err)
+	one := collected(t, a)
+	other := collected(t, b)
 	c, err := Compare(one, other)
 	require.NoError(t, err)
 	require.Zero(t, c.Same)
@@ -71,18 +64,13 @@ func TestCompareSeesTheMatrix(t *testing.T) {
 
 // Runs are compared by the scores that both have, whatever other seeds have.
 func TestCompareByCommonScores(t *testing.T) {
-	collect := func(results ...*continual.Result) []*Group {
-		groups, err := Collect([]string{save(t, results...)})
-		require.NoError(t, err)
-		return groups
-	}
 	lacking := func(seed uint64, ap float64) *continual.Result {
 		r := resultOf("saot", seed, ap, -1)
 		r.Scores = r.Scores[1:] // no class-il
 		return r
 	}
-	c, err := Compare(collect(resultOf("saot", 0, 80, -1), resultOf("saot", 1, 80, -1)),
-		collect(resultOf("saot", 0, 50, -1), lacking(1, 80)))
+	c, err := Compare(collected(t, resultOf("saot", 0, 80, -1), resultOf("saot", 1, 80, -1)),
+		collected(t, resultOf("saot", 0, 50, -1), lacking(1, 80)))
 	require.NoError(t, err)
 	require.Equal(t, []int{2, 1}, []int{c.Both, c.Same}, "seed 0 differs, though seed 1 lacks the score")
 	class, task := c.Pairs[0].Scores[0], c.Pairs[0].Scores[1]
@@ -94,7 +82,7 @@ func TestCompareByCommonScores(t *testing.T) {
 	for i := range paper.Scores {
 		paper.Scores[i].Probe = continual.ProbePaper
 	}
-	_, err = Compare(collect(resultOf("saot", 0, 60, -1)), collect(paper))
+	_, err = Compare(collected(t, resultOf("saot", 0, 60, -1)), collected(t, paper))
 	require.ErrorContains(t, err, "a score has to be in both")
 
 	both := resultOf("saot", 0, 60, -1)
@@ -102,7 +90,7 @@ func TestCompareByCommonScores(t *testing.T) {
 	other := resultOf("saot", 0, 60, -1)
 	other.Scores = append(other.Scores,
 		continual.Score{Setting: continual.ClassIL, Probe: continual.ProbePaper, AP: 61, AF: -1})
-	c, err = Compare(collect(both), collect(over(other, 9)))
+	c, err = Compare(collected(t, both), collected(t, over(other, 9)))
 	require.NoError(t, err)
 	require.Zero(t, c.Same, "one probe of two differs")
 	require.Equal(t, "Runs in both sets: 1, with the same scores: 0. AP of the others differs by 1.00 points at most.",
@@ -118,9 +106,7 @@ func TestCompareNamesSettings(t *testing.T) {
 			r.Config = json.RawMessage(`{"dataset": "uai", "method": "saot", "settings": {` + set + `}}`)
 			results = append(results, r)
 		}
-		groups, err := Collect([]string{save(t, results...)})
-		require.NoError(t, err)
-		return groups
+		return collected(t, results...)
 	}
 	first, second := collect(`"epochs": 7`), collect(`"epochs": 8, "alpha": 0.25`, `"epochs": 9`)
 	_, err := Compare(first, second)
@@ -141,8 +127,7 @@ func TestCompareErrors(t *testing.T) {
 
 	twice := resultOf("saot", 0, 81, -1)
 	twice.Versions.Commit = "abc"
-	both, err := Collect([]string{save(t, resultOf("saot", 0, 80, -1), twice)})
-	require.NoError(t, err)
+	both := collected(t, resultOf("saot", 0, 80, -1), twice)
 	_, err = Compare(both, first)
 	require.ErrorContains(t, err, "one run by several programs")
 }

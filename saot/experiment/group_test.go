@@ -77,6 +77,14 @@ func save(t *testing.T, results ...*continual.Result) string {
 	return dir
 }
 
+// collected returns the groups of results.
+func collected(t *testing.T, results ...*continual.Result) []*Group {
+	t.Helper()
+	groups, err := Collect([]string{save(t, results...)})
+	require.NoError(t, err)
+	return groups
+}
+
 func TestCollect(t *testing.T) {
 	dir := save(t, resultOf("majority", 0, 10, 0), resultOf("saot", 1, 80, -2), resultOf("saot", 0, 82, -1),
 		configured(resultOf("saot", 0, 70, -1), "settings", map[string]any{"alpha": 0.5}))
@@ -105,8 +113,7 @@ func TestOrderOfNumbers(t *testing.T) {
 	for i, value := range []any{100, 20, "all", 0, 200, 0.5} {
 		results = append(results, configured(resultOf("saot", 0, 70+float64(i), -1), "note", value))
 	}
-	groups, err := Collect([]string{save(t, results...)})
-	require.NoError(t, err)
+	groups := collected(t, results...)
 	var got []string
 	for _, g := range groups {
 		got = append(got, g.Settings["note"])
@@ -237,8 +244,7 @@ func TestSameContent(t *testing.T) {
 	}
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}} {
 		all := []*continual.Result{of(0, known.SHA256, ""), of(1, "b", known.Content), of(2, known.SHA256, "directed")}
-		groups, err := Collect([]string{save(t, all[order[0]], all[order[1]], all[order[2]])})
-		require.NoError(t, err)
+		groups := collected(t, all[order[0]], all[order[1]], all[order[2]])
 		require.Len(t, groups, 2, "one file, read in two ways, has two contents")
 		sizes := []int{len(groups[0].Runs), len(groups[1].Runs)}
 		require.ElementsMatch(t, []int{1, 2}, sizes)
@@ -304,8 +310,7 @@ func TestMixed(t *testing.T) {
 		r.Versions = continual.Versions{Module: "(devel)", Commit: strings.Repeat(commit, 40)}
 		return r
 	}
-	groups, err := Collect([]string{save(t, of(0, "a", 80), of(1, "a", 81), of(2, "b", 82))})
-	require.NoError(t, err)
+	groups := collected(t, of(0, "a", 80), of(1, "a", 81), of(2, "b", 82))
 	require.Len(t, groups, 2)
 	mixed, found := Mixed(groups)
 	require.Equal(t, []string{"saot (devel) aaaaaaaaaaaa on onnx  (2 runs)",
@@ -314,11 +319,10 @@ func TestMixed(t *testing.T) {
 	require.Equal(t, []uint64{0, 1, 2}, mixed[0].Seeds())
 	require.Equal(t, "saot", mixed[0].Label)
 	require.Len(t, groups[0].Runs, 2, "the groups given stay")
-	_, err = Tables(mixed)
+	_, err := Tables(mixed)
 	require.NoError(t, err)
 
-	groups, err = Collect([]string{save(t, of(0, "a", 80), of(0, "b", 82))})
-	require.NoError(t, err)
+	groups = collected(t, of(0, "a", 80), of(0, "b", 82))
 	mixed, _ = Mixed(groups)
 	require.Len(t, mixed, 2)
 	require.NotEqual(t, mixed[0].Label, mixed[1].Label)
@@ -328,24 +332,21 @@ func TestMixed(t *testing.T) {
 func TestChangedBuild(t *testing.T) {
 	changed := resultOf("random", 0, 70, -1)
 	changed.Versions.Dirty = true
-	groups, err := Collect([]string{save(t, resultOf("saot", 0, 80, -1), changed)})
-	require.NoError(t, err)
+	groups := collected(t, resultOf("saot", 0, 80, -1), changed)
 	require.ErrorContains(t, Comparable(groups), "with changes")
 
 	// So are two builds of which no commit is known.
 	one, other := resultOf("saot", 0, 80, -1), resultOf("random", 0, 70, -1)
 	one.Versions = continual.Versions{Module: "(devel)", Build: strings.Repeat("1", 64)}
 	other.Versions = continual.Versions{Module: "(devel)", Build: strings.Repeat("2", 64)}
-	groups, err = Collect([]string{save(t, one, other)})
-	require.NoError(t, err)
+	groups = collected(t, one, other)
 	require.ErrorContains(t, Comparable(groups), "(devel) build 222222222222")
 	_, found := Mixed(groups)
 	require.Contains(t, found, "saot (devel) build 111111111111 on onnx  (1 runs)")
 
 	resumed := resultOf("random", 0, 70, -1)
 	resumed.Earlier = []continual.Versions{{Module: "v0.1.0"}}
-	groups, err = Collect([]string{save(t, resultOf("saot", 0, 80, -1), resumed)})
-	require.NoError(t, err)
+	groups = collected(t, resultOf("saot", 0, 80, -1), resumed)
 	require.ErrorContains(t, Comparable(groups), "v0.1.0, then")
 }
 
@@ -359,22 +360,19 @@ func TestProbeRowsThatDoNotMatter(t *testing.T) {
 	bound, large := resultOf("saot", 0, 80, -1), resultOf("random", 0, 70, -1)
 	bound.ProbeRows = 3067
 	large.ProbeRows = 100_000
-	groups, err := Collect([]string{save(t, head, bound, large, resultOf("gbt", 0, 70, -1))})
-	require.NoError(t, err)
-	_, err = Tables(groups)
+	groups := collected(t, head, bound, large, resultOf("gbt", 0, 70, -1))
+	_, err := Tables(groups)
 	require.NoError(t, err)
 
 	bound.ProbeRows = 3066
-	groups, err = Collect([]string{save(t, head, bound, resultOf("gbt", 0, 70, -1))})
-	require.NoError(t, err)
+	groups = collected(t, head, bound, resultOf("gbt", 0, 70, -1))
 	_, err = Tables(groups)
 	require.ErrorContains(t, err, "probe_rows")
 
 	// The size of a stream of the catalog says nothing about one's own file of that name.
 	bound.ProbeRows = 5000
-	groups, err = Collect([]string{save(t, configured(bound, "dataset", "/data/uai.npz"),
-		configured(resultOf("gbt", 0, 70, -1), "dataset", "/data/uai.npz"))})
-	require.NoError(t, err)
+	groups = collected(t, configured(bound, "dataset", "/data/uai.npz"),
+		configured(resultOf("gbt", 0, 70, -1), "dataset", "/data/uai.npz"))
 	_, err = Tables(groups)
 	require.ErrorContains(t, err, "probe_rows")
 }
@@ -387,8 +385,7 @@ func TestProbeRowsOfAnotherProgram(t *testing.T) {
 		own.Config = json.RawMessage(`{"features": "l2"}`)
 		ours.Dataset.Name, own.Dataset.Name = dataset, dataset
 		for _, own.ProbeRows = range []int{0, DefaultProbeRows} {
-			groups, err := Collect([]string{save(t, ours, own)})
-			require.NoError(t, err)
+			groups := collected(t, ours, own)
 			require.NoError(t, Comparable(groups))
 		}
 	}
@@ -398,8 +395,7 @@ func TestProbeRowsOfAnotherProgram(t *testing.T) {
 func TestTablesOfDatasets(t *testing.T) {
 	other := resultOf("saot", 0, 50, 0)
 	other.Dataset.Name, other.Dataset.SplitHash, other.Engine.Name = "a-graph", "x", "go"
-	groups, err := Collect([]string{save(t, resultOf("saot", 0, 80, -1), other)})
-	require.NoError(t, err)
+	groups := collected(t, resultOf("saot", 0, 80, -1), other)
 	tables, err := Tables(groups)
 	require.NoError(t, err)
 	require.Len(t, tables, 2)
@@ -407,10 +403,9 @@ func TestTablesOfDatasets(t *testing.T) {
 }
 
 func TestSelectGroups(t *testing.T) {
-	groups, err := Collect([]string{save(t, resultOf("saot", 0, 80, -1),
+	groups := collected(t, resultOf("saot", 0, 80, -1),
 		configured(resultOf("saot", 0, 81, -1), "settings", map[string]any{"alpha": 0, "centred": true}),
-		configured(resultOf("gbt", 0, 70, -1), "settings", nil))})
-	require.NoError(t, err)
+		configured(resultOf("gbt", 0, 70, -1), "settings", nil))
 	labels := func(wanted ...string) (out []string) {
 		chosen, err := Select(groups, wanted)
 		require.NoError(t, err)
@@ -425,7 +420,7 @@ func TestSelectGroups(t *testing.T) {
 	require.Equal(t, []string{"gbt"}, labels("method=gbt", "split=5a5a"))
 	require.Len(t, labels("method=gbt", "method=saot"), 3, "any value of one name")
 	require.Equal(t, []string{"saot"}, labels("alpha=1", "method=saot", "alpha=1"), "and every name")
-	_, err = Select(groups, []string{"method=gbt", "method=sout"})
+	_, err := Select(groups, []string{"method=gbt", "method=sout"})
 	require.ErrorContains(t, err, "no run has method=sout: the runs have gbt, saot")
 	require.Equal(t, "saot, alpha 0, centered true", groups[0].Label, "what was given is as it was")
 

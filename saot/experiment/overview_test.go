@@ -81,8 +81,7 @@ func TestOverviewRefuses(t *testing.T) {
 	// Each method on a stream of its own: none has all.
 	apart := resultOf("random", 0, 70, -2)
 	apart.Dataset.Name = "cora-ml"
-	groups, err = Collect([]string{save(t, resultOf("saot", 0, 80, -1), apart)})
-	require.NoError(t, err)
+	groups = collected(t, resultOf("saot", 0, 80, -1), apart)
 	_, err = NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed, "")
 	require.ErrorContains(t, err, "0 methods on 0 blocks")
 	require.ErrorContains(t, err, "want two of each. ")
@@ -100,8 +99,7 @@ func TestOverviewAgainstSciPy(t *testing.T) {
 			results = append(results, resultOf(name, uint64(seed), v, -1))
 		}
 	}
-	groups, err := Collect([]string{save(t, results...)})
-	require.NoError(t, err)
+	groups := collected(t, results...)
 	o, err := NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed, "")
 	require.NoError(t, err)
 	require.InDelta(t, 6.5, o.ChiSquare, 1e-9)
@@ -129,9 +127,8 @@ func TestOverviewNamesMethodsWithoutAFigure(t *testing.T) {
 	for i := range head.Scores {
 		head.Scores[i].Probe = continual.ProbeHead
 	}
-	groups, err := Collect([]string{save(t, resultOf("saot", 0, 80, -1), resultOf("saot", 1, 81, -1),
-		resultOf("random", 0, 70, -2), resultOf("random", 1, 71, -2), head)})
-	require.NoError(t, err)
+	groups := collected(t, resultOf("saot", 0, 80, -1), resultOf("saot", 1, 81, -1),
+		resultOf("random", 0, 70, -2), resultOf("random", 1, 71, -2), head)
 	o, err := NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed, "")
 	require.NoError(t, err)
 	require.Equal(t, []string{"joint: no figure under the converged probe."}, o.Left)
@@ -162,8 +159,7 @@ func TestOverviewLeavesOutMethodsOfFewSeeds(t *testing.T) {
 		results = append(results, resultOf("saot", seed, 80+float64(seed), -1), resultOf("gbt", seed, 75, -1),
 			resultOf("propagated-pca", seed+2, 90, -1))
 	}
-	groups, err := Collect([]string{save(t, append(results, resultOf("propagated", 0, 90, 0))...)})
-	require.NoError(t, err)
+	groups := collected(t, append(results, resultOf("propagated", 0, 90, 0))...)
 	o, err := NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed, "")
 	require.NoError(t, err)
 	require.Equal(t, []Block{{"uai", "0"}, {"uai", "1"}, {"uai", "2"}}, o.Blocks)
@@ -175,8 +171,7 @@ func TestOverviewLeavesOutMethodsOfFewSeeds(t *testing.T) {
 	for seed := range uint64(5) {
 		results = append(results, resultOf("saot", seed, 80, -1))
 	}
-	groups, err = Collect([]string{save(t, results...)})
-	require.NoError(t, err)
+	groups = collected(t, results...)
 	o, err = NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed, "")
 	require.NoError(t, err)
 	require.Equal(t, []Block{{"uai", "0"}, {"uai", "1"}}, o.Blocks, "one method is not most")

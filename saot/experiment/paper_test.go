@@ -68,8 +68,7 @@ func TestPaperTables(t *testing.T) {
 		require.Contains(t, out.String(), words)
 	}
 
-	groups, err := Collect([]string{save(t, resultOf("trace", 0, 80, 0), resultOf("majority", 0, 10, 0))})
-	require.NoError(t, err)
+	groups := collected(t, resultOf("trace", 0, 80, 0), resultOf("majority", 0, 10, 0))
 	tables, err = PaperTables(groups)
 	require.NoError(t, err)
 	require.Len(t, tables, 2)
@@ -87,8 +86,7 @@ func onPaper(name string, tasks int, method string, seed uint64, ap, af float64)
 
 func TestPaperStream(t *testing.T) {
 	stream := func(r *continual.Result) string {
-		groups, err := Collect([]string{save(t, r)})
-		require.NoError(t, err)
+		groups := collected(t, r)
 		return groups[0].paperStream()
 	}
 	for _, c := range []struct {
@@ -133,8 +131,7 @@ func TestPaperStream(t *testing.T) {
 // The paper's figures stand in columns of their own, and only where the paper has some of the methods.
 func TestPublishedColumns(t *testing.T) {
 	table := func(results ...*continual.Result) *Table {
-		groups, err := Collect([]string{save(t, results...)})
-		require.NoError(t, err)
+		groups := collected(t, results...)
 		tables, err := Tables(groups)
 		require.NoError(t, err)
 		return tables[0]

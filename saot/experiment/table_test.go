@@ -49,8 +49,7 @@ func example(t *testing.T) []*Table {
 			r.Scores[i].Probe = continual.ProbeHead
 		}
 	})
-	groups, err := Collect([]string{save(t, results...)})
-	require.NoError(t, err)
+	groups := collected(t, results...)
 	tables, err := Tables(groups)
 	require.NoError(t, err)
 	return tables
@@ -304,8 +303,7 @@ func TestNoteOfEarlyStops(t *testing.T) {
 		}
 		measured(&paper.Scores[0], c.matrix)
 		paper.Scores[0].Fits = [][]continual.Fit{{c.first}, {c.last}}
-		groups, err := Collect([]string{save(t, converged, paper)})
-		require.NoError(t, err)
+		groups := collected(t, converged, paper)
 		tables, err := Tables(groups)
 		require.NoError(t, err)
 		table := tables[0]

@@ -135,8 +135,7 @@ func TestChooseWantsTheSameSeeds(t *testing.T) {
 		}
 		return r
 	}
-	groups, err := Collect([]string{save(t, run(0, 0), run(0, 1), run(1, 0), run(1, 2))})
-	require.NoError(t, err)
-	_, err = Choose(groups)
+	groups := collected(t, run(0, 0), run(0, 1), run(1, 0), run(1, 2))
+	_, err := Choose(groups)
 	require.ErrorContains(t, err, "finish the sweep first")
 }
