@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/saot-go/saot/saot/continual"
 )
 
 // What is packed is unpacked, and commands that read results say the same of both.
@@ -55,14 +54,4 @@ func TestPackAndUnpack(t *testing.T) {
 		require.Equal(t, bad.status, status, bad.args)
 		require.Contains(t, stderr, bad.want)
 	}
-}
-
-func TestAuditOfPackedResults(t *testing.T) {
-	const packed = "../../results/saot-l.jsonl.gz"
-	results, err := continual.ReadResults(packed)
-	require.NoError(t, err)
-	require.NotEmpty(t, results)
-	status, stdout, stderr := call(t, "audit", packed)
-	require.Zero(t, status, stderr)
-	require.Equal(t, len(results), strings.Count(stdout, ": consistent"), stdout)
 }
