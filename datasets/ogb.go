@@ -38,7 +38,8 @@ func readOGB(b *bundle, opt Options) (*Dataset, error) {
 	}
 	return ds.withFeatures(opt, func() error {
 		if !b.has(ogbFeatures) {
-			return b.errorf(ogbFeatures, "missing: there are no node features; add it, or read only the topology: %w",
+			return b.errorf(ogbFeatures, "missing: there are no node features: add it, or take only the graph, as the "+
+				"dataset arxiv-topology does: %w",
 				fs.ErrNotExist)
 		}
 		return readMatrix(b, ogbFeatures, ds, tableSpec[float32]{})

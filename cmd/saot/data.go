@@ -312,6 +312,9 @@ missing.`,
 			if err != nil {
 				return err
 			}
+			if *dir != "" && !exists(*dir) {
+				return fmt.Errorf("the data folder %s does not exist: name another with --data", *dir)
+			}
 			all, unread := store.Verify(cmd.Context(), entries)
 			if unread != nil && (len(all) == 0 || cmd.Context().Err() != nil) {
 				return unread

@@ -86,10 +86,11 @@ the addresses of missing packages are printed, for a machine with a network. ` +
 	return cmd
 }
 
-// tellUnusable says why an engine cannot be used: before the fetch what no library changes, after it the rest.
+// tellUnusable says why an engine cannot be used: before the fetch what no library changes, after it the rest. Another
+// machine may share the folder, so the fetch goes on.
 func tellUnusable(cmd *cobra.Command, spec string, before bool) {
 	for _, c := range engine.Survey() {
-		if c.Spec == spec && c.Missing != "" && (c.Missing == engine.NoCgo) == before {
+		if c.Spec == spec && c.Missing != "" && (c.Missing == engine.NoCgo || c.Missing == engine.NoGPU) == before {
 			cmd.PrintErrf("%s cannot be used on this machine: %s\n", spec, c.Missing)
 		}
 	}

@@ -120,6 +120,11 @@ func finishedRun(dir string) (*continual.Result, error) {
 		}
 		return nil, fmt.Errorf("%s holds no %s: name the folder of a finished run", dir, continual.ResultFile)
 	}
+	if err == nil {
+		if err = r.Check(); err != nil {
+			err = fmt.Errorf("%s: %w", filepath.Join(dir, continual.ResultFile), err)
+		}
+	}
 	return r, err
 }
 

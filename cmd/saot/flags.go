@@ -307,6 +307,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &unknown):
+		if unknown.GetSpecifiedShortnames() != "" { // all letters are near to one another
+			return usageError{err}
+		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 		return usageError{fmt.Errorf("%w%s", err, near.Hint("--"+unknown.GetSpecifiedName(), names))}

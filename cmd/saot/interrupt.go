@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/parallel"
 	"github.com/saot-go/saot/saot/experiment"
 )
@@ -59,13 +61,30 @@ func asRecorded[T any](open opener[T]) opener[T] {
 	}
 }
 
+// openStream opens the stream of a run in a folder, whose settings are in a file.
 func openStream(ctx context.Context, r *experiment.Run) (*stream, error) {
+	s, err := interruptible(ctx, loading, r.OpenStream)
+	return s, whereNamed(r, check.InFiles(err, datasets.StreamOptions{}))
+}
+
+// openNew opens the stream of a run that flags describe.
+func openNew(ctx context.Context, r *experiment.Run) (*stream, error) {
 	s, err := interruptible(ctx, loading, r.OpenStream)
 	return s, inFlags(err)
 }
 
+// openDataset opens the dataset of a run in a folder.
 func openDataset(ctx context.Context, r *experiment.Run) (*datasets.Dataset, error) {
-	return interruptible(ctx, loading, r.OpenDataset)
+	ds, err := interruptible(ctx, loading, r.OpenDataset)
+	return ds, whereNamed(r, err)
+}
+
+// whereNamed tells where the path of a graph that is not there comes from: no flag named it.
+func whereNamed(r *experiment.Run, err error) error {
+	if errors.Is(err, fs.ErrNotExist) && datasets.IsPath(r.Dataset) {
+		return fmt.Errorf("%w: the run's %s names it, so put the graph back there", err, experiment.ConfigFile)
+	}
+	return err
 }
 
 const loading = "the data were loaded: nothing was begun"

@@ -80,11 +80,32 @@ func (o *launchOptions) validate(given *pflag.FlagSet, only int) error {
 		return usagef("--memory and --index are for --launcher local")
 	case given.Changed("index") && (o.index < 0 || o.index >= only):
 		return usagef("--index is %d: want a place in --only, which has %d, counted from 0", o.index, only)
+	case o.launcher == experiment.Kubernetes && o.image == "":
+		return usagef("--launcher kubernetes wants --image, a container image with saot in it")
+	case o.launcher == experiment.Kubernetes && (o.claimed() == "" || !validMount(o.mount())):
+		return usagef("--claim is %q: want the name of a PersistentVolumeClaim and, after a colon, an absolute path "+
+			"other than / where it is mounted, as lab:/saot", o.claim)
 	case o.time < 0 || !validGB(o.mem) || o.cpus < 0 || o.gpus < 0:
 		return usagef("--time, --mem, --cpus and --gpus cannot be negative, or larger than machines are")
 	}
 	return nil
 }
+
+// claimed is the name of the claim.
+func (o *launchOptions) claimed() string {
+	name, _, _ := strings.Cut(o.claim, ":")
+	return name
+}
+
+// mount is where containers find the claim.
+func (o *launchOptions) mount() string {
+	if _, where, found := strings.Cut(o.claim, ":"); found {
+		return where
+	}
+	return "/saot"
+}
+
+func validMount(name string) bool { return path.IsAbs(name) && path.Clean(name) != "/" }
 
 func (o *sweepOptions) launch(cmd *cobra.Command, specs []string, runs []experiment.Run) error {
 	s, err := experiment.FindSweep(o.out, runs)
@@ -121,6 +142,10 @@ func (o *sweepOptions) launch(cmd *cobra.Command, specs []string, runs []experim
 	}
 	if o.launcher == experiment.Kubernetes {
 		return o.kubernetes(cmd, job, s, frozen)
+	}
+	if err := o.checkData(s); err != nil {
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "warning: on this machine %v; runs fail on nodes that lack them too\n",
+			err)
 	}
 	return o.slurm(cmd, job, s, frozen)
 }
@@ -159,18 +184,15 @@ func notInQueue(cmd *cobra.Command, s *experiment.Sweep, left []int) (free []int
 
 // demand is what a task may take: by the flags, or by the estimates of the runs.
 func (o *sweepOptions) demand(ctx context.Context, s *experiment.Sweep, numbers []int) (experiment.Demand, error) {
-	var d experiment.Demand
-	if o.time == 0 || o.mem == 0 {
-		all, err := estimates(ctx, s)
-		if err != nil {
-			return d, err
-		}
-		var some []experiment.Estimate
-		for _, n := range numbers {
-			some = append(some, all[n])
-		}
-		d = experiment.DemandOf(some)
+	all, err := possible(ctx, s, numbers)
+	if err != nil {
+		return experiment.Demand{}, err
 	}
+	var some []experiment.Estimate
+	for _, n := range numbers {
+		some = append(some, all[n])
+	}
+	d := experiment.DemandOf(some)
 	return experiment.Demand{Time: cmp.Or(o.time, d.Time), Memory: cmp.Or(int64(o.mem*1e9), d.Memory)}, nil
 }
 
@@ -273,14 +295,15 @@ func (o *sweepOptions) kubernetes(cmd *cobra.Command, job experiment.Job, s *exp
 	if o.output == "" && !o.dry {
 		return usagef("--launcher kubernetes wants --output FILE, for the manifest")
 	}
-	claim, mount, found := strings.Cut(o.claim, ":")
-	if !found {
-		mount = "/saot"
+	if !o.dry && o.output != "-" {
+		if err := manifestProduct.refuse(o.output); err != nil {
+			return err
+		}
 	}
 	if !cmd.Flags().Changed("data") {
 		o.data = "" // $SAOT_DATA is this machine's
 	}
-	if err := o.inContainers(s, mount); err != nil {
+	if err := o.inContainers(s, o.mount()); err != nil {
 		return err
 	}
 	var paths []string
@@ -294,15 +317,12 @@ func (o *sweepOptions) kubernetes(cmd *cobra.Command, job experiment.Job, s *exp
 	}
 	job.Time = o.time // pods need no limit
 	manifest, err := experiment.KubernetesManifest(job, experiment.KubernetesOptions{
-		Image: o.image, Claim: claim, Mount: mount, Namespace: o.namespace, Specs: specs})
+		Image: o.image, Claim: o.claimed(), Mount: o.mount(), Namespace: o.namespace, Specs: specs})
 	if err != nil {
 		return usageError{err}
 	}
 	if o.dry || o.output == "-" {
 		_, err := cmd.OutOrStdout().Write(manifest)
-		return err
-	}
-	if err := manifestProduct.refuse(o.output); err != nil {
 		return err
 	}
 	if err := file.Write(o.output, manifest); err != nil {

@@ -221,13 +221,17 @@ func exitStatus(ctx context.Context, err error) int {
 // packagePrefix is what errors of our packages begin with. It says nothing to a user, to whom all is saot.
 var packagePrefix = regexp.MustCompile(`^((saot|datasets|graph|fetch|continual|record|experiment|metrics|report|` +
 	`mlflow|rank|file|engine|playground|method|baseline|control|install|plotting|course|viewer|transport|symbolic|` +
-	`drift|encoder|licenses|view|replay|train): )+`)
+	`drift|encoder|licenses|view|replay|train|sweep): )+`)
+
+// innerPrefix is the same between other words, of packages whose names are no words of a message.
+var innerPrefix = regexp.MustCompile(`: ((datasets|continual|experiment|baseline|engine|encoder|metrics|mlflow): )+`)
 
 // oneLine puts the lines of an error, which are its parts, into one, and replaces control characters.
 func oneLine(err error) string {
 	parts := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' })
 	for i := range parts {
-		parts[i] = untrusted.Plain(packagePrefix.ReplaceAllString(parts[i], ""))
+		part := innerPrefix.ReplaceAllString(packagePrefix.ReplaceAllString(parts[i], ""), ": ")
+		parts[i] = untrusted.Plain(part)
 	}
 	return strings.Join(parts, "; ")
 }

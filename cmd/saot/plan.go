@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -53,7 +54,33 @@ func (o *sweepOptions) list(ctx context.Context, out io.Writer, s *experiment.Sw
 		}
 		plan.add(plannedRun{number, s.Runs[i].Name(), e.Seconds, e.Bytes, e.Basis})
 	}
-	return o.print(out, plan, plan.write)
+	return cmp.Or(o.print(out, plan, plan.write), impossible(s, all, left))
+}
+
+// estimates are those of a sweep, whose datasets are read for them.
+func estimates(ctx context.Context, s *experiment.Sweep) ([]experiment.Estimate, error) {
+	return interruptible(ctx, "the data were read for estimates: nothing was begun",
+		func() ([]experiment.Estimate, error) { return s.Estimates(), nil })
+}
+
+// possible is estimates, and an error where one of the numbered runs cannot be done: the others would take their time
+// before that shows.
+func possible(ctx context.Context, s *experiment.Sweep, numbers []int) ([]experiment.Estimate, error) {
+	all, err := estimates(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return all, impossible(s, all, numbers)
+}
+
+// impossible says which of the numbered runs is the first that cannot be done.
+func impossible(s *experiment.Sweep, all []experiment.Estimate, numbers []int) error {
+	for _, n := range numbers {
+		if err := all[n].Err; err != nil {
+			return fmt.Errorf("%s cannot be done: %w (--only leaves runs out)", s.Runs[n].Name(), err)
+		}
+	}
+	return nil
 }
 
 func (p *planJSON) add(r plannedRun) {

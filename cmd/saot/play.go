@@ -134,15 +134,15 @@ to the playground. This needs what saot notebooks build needs.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			say := func(format string, args ...any) { _, _ = fmt.Fprintf(cmd.OutOrStdout(), format, args...) }
-			if err := playground.Build(cmd.Context(), out, "", say); err != nil {
-				return err
-			}
-			if withCourse {
+			if withCourse { // first, for it may lack Jupyter, and the playground takes minutes
 				o.Out = filepath.Join(out, "course")
 				o.Playground = ".."
 				if _, err := course.Build(cmd.Context(), o); err != nil {
 					return err
 				}
+			}
+			if err := playground.Build(cmd.Context(), out, "", say); err != nil {
+				return err
 			}
 			say("site: %s\n", filepath.Join(out, "index.html"))
 			say("its pages compute where a server serves them: python3 -m http.server -d %s\n",

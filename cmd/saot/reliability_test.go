@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -112,6 +113,49 @@ func TestDamagedCheckpointAdvice(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, continual.CheckpointFile)))
 	status, _, stderr = call(t, "run", "--resume", dir)
 	require.Zero(t, status, stderr)
+}
+
+// A damaged checkpoint is no error while there is the one before it: work is done again, and the user hears why.
+func TestDamagedCheckpointIsTold(t *testing.T) {
+	dir := begun(t, "--keep-model")
+	status, _, stderr := call(t, "run", "--resume", dir)
+	require.Zero(t, status, stderr)
+	model := filepath.Join(dir, continual.ModelFile) // as the last checkpoint was
+	earlier, err := os.ReadFile(model)
+	require.NoError(t, err)
+	require.NoError(t, os.Rename(model, filepath.Join(dir, continual.EarlierFile)))
+	require.NoError(t, os.Remove(filepath.Join(dir, continual.ResultFile)))
+	damaged := slices.Clone(earlier)
+	damaged[len(damaged)-1] ^= 1
+	require.NoError(t, os.WriteFile(filepath.Join(dir, continual.CheckpointFile), damaged, 0o600))
+	_, _, stderr = call(t, "run", "--resume", dir)
+	require.Regexp(t, "warning: the earlier checkpoint is taken, file .*, reason .* is damaged", stderr)
+}
+
+// A run that the data cannot make is found before others take their time, in the words of a spec.
+func TestSweepRefusesWhatCannotBeDone(t *testing.T) {
+	spec := writeSpec(t, "runs:\n- datasets: [synthetic]\n  methods: [majority]\n  seeds: [0]\n"+
+		"- datasets: [synthetic]\n  methods: [majority]\n  seeds: [0]\n  stream: {classes_per_task: 100}\n")
+	for _, args := range [][]string{{}, {"--workers", "2"}, {"--dry-run"}, {"--launcher", "slurm", "--dry-run"}} {
+		out := filepath.Join(t.TempDir(), "sweep")
+		status, _, stderr := call(t, append([]string{"sweep", spec, "--out", out, "--engine", "go"}, args...)...)
+		require.Equal(t, exitFailure, status, "%v", args)
+		require.Regexp(t, "majority-s0-.* cannot be done: .*: classes_per_task is 100, want 8 or less", stderr)
+		require.NoDirExists(t, out)
+	}
+}
+
+// The path of a graph of one's own stands in the run's settings. What cannot be resumed says so.
+func TestGraphOfARunIsGone(t *testing.T) {
+	graph, out := ownGraph(t), filepath.Join(t.TempDir(), "run")
+	status, _, stderr := call(t, control("majority", "--dataset", graph, "--keep-model", "--out", out)...)
+	require.Zero(t, status, stderr)
+	require.NoError(t, os.Rename(graph, filepath.Join(t.TempDir(), filepath.Base(graph))))
+	for _, args := range [][]string{{"run", "--resume", out}, {"audit", out}} {
+		status, stdout, stderr := call(t, args...)
+		require.Equal(t, exitFailure, status)
+		require.Contains(t, stdout+stderr, "the run's config.json names it, so put the graph back there")
+	}
 }
 
 // Metrics that cannot be written fail no run: its result does not need them.

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/saot-go/saot/datasets"
@@ -29,10 +31,28 @@ var (
 	}}
 )
 
-// refuse returns an error if a file of another kind is in the way: a slip in a path must not cost a result, a spec or a
-// dataset. An empty file may be replaced, as mktemp makes them.
+// writable returns an error where nothing can be written below a folder, which need not exist: better now than after
+// hours of work.
+func writable(dir string) error {
+	for !exists(dir) && filepath.Dir(dir) != dir {
+		dir = filepath.Dir(dir)
+	}
+	f, err := os.CreateTemp(dir, ".saot-*")
+	if err != nil {
+		return fmt.Errorf("nothing can be written there: %w", err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// refuse returns an error if nothing can be written there, or if a file of another kind is in the way: a slip in a path
+// must not cost a result, a spec or a dataset. An empty file may be replaced, as mktemp makes them.
 func (p product) refuse(path string) error {
 	info, err := os.Stat(path)
+	if path != "" && (err != nil || info.Mode().IsRegular()) {
+		if err := writable(filepath.Dir(path)); err != nil {
+			return fmt.Errorf("--%s %s: %w", p.flag, path, err)
+		}
+	}
 	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 { // writing says what is wrong with other things
 		return nil
 	}

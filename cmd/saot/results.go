@@ -48,7 +48,7 @@ lets engines and versions differ, and names those that it found.`,
 			return err
 		}, err
 	})
-	cmd.Flags().StringVar(&output, "output", "report.html", "file to write")
+	cmd.Flags().StringVarP(&output, "output", "o", "report.html", "file to write")
 	cmd.Flags().StringVar(&title, "title", "", "title of the page")
 	return cmd
 }

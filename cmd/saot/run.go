@@ -147,7 +147,10 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	open := opener[stream](openStream)
+	open := opener[stream](openNew)
+	if o.resume != "" {
+		open = openStream
+	}
 	if o.resume != "" && !cmd.Flags().Changed("data") {
 		open = asRecorded(open)
 	}
@@ -212,6 +215,9 @@ func (o *runOptions) settle(flags *pflag.FlagSet) (*experiment.Run, error) {
 		if err := experiment.HoldsNoRun(o.out); err != nil {
 			return nil, err
 		}
+	}
+	if err := writable(cmp.Or(o.out, "runs")); err != nil {
+		return nil, fmt.Errorf("run folder: %w: name another folder with --out", err)
 	}
 	r := o.Run
 	r.Keep = o.keep

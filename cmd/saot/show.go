@@ -43,7 +43,7 @@ type show struct {
 }
 
 func newShow(out io.Writer, mode logMode, r *experiment.Run) (*show, error) {
-	s := &show{out: out, log: slog.New(slog.DiscardHandler)}
+	s := &show{out: out}
 	d, err := r.Definition()
 	if err != nil {
 		return nil, err
@@ -57,9 +57,27 @@ func newShow(out io.Writer, mode logMode, r *experiment.Run) (*show, error) {
 	case logJSON:
 		s.log = slog.New(slog.NewJSONHandler(out, nil))
 	default:
-		s.terminal = isTerminal(out)
+		s.terminal, s.log = isTerminal(out), slog.New(warnings{s})
 	}
 	return s, nil
+}
+
+// warnings is a handler that says warnings alone, in the words of a command: "warning: message, name value".
+type warnings struct{ show *show }
+
+func (w warnings) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
+func (w warnings) WithAttrs([]slog.Attr) slog.Handler           { return w }
+func (w warnings) WithGroup(string) slog.Handler                { return w }
+
+func (w warnings) Handle(_ context.Context, r slog.Record) error {
+	text := r.Message
+	r.Attrs(func(a slog.Attr) bool {
+		text += fmt.Sprintf(", %s %v", a.Key, a.Value)
+		return true
+	})
+	w.show.stop()
+	w.show.say("warning: %s\n", text)
+	return nil
 }
 
 // start says what computes and what was repaired or dropped in the data.
@@ -156,13 +174,6 @@ func (s *show) result(r *continual.Result, dir string) {
 }
 
 // warn tells of what went wrong without an effect on the result.
-func (s *show) warn(err error) {
-	if s.log.Enabled(context.Background(), slog.LevelWarn) {
-		s.log.Warn(err.Error())
-		return
-	}
-	s.stop()
-	s.say("warning: %v\n", err)
-}
+func (s *show) warn(err error) { s.log.Warn(err.Error()) }
 
 func (s *show) say(format string, args ...any) { _, _ = fmt.Fprintf(s.out, format, args...) }

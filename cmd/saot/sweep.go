@@ -114,6 +114,9 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 	if err := o.validate(cmd.Flags(), len(o.only)); err != nil {
 		return err
 	}
+	if err := engine.CheckName(o.engine); err != nil { // nodes of a cluster may have what this machine lacks
+		return usageError{err}
+	}
 	if o.json && (!o.dry || o.launcher != experiment.Local) {
 		return usagef("--json is for --dry-run with --launcher local")
 	}
@@ -154,9 +157,16 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 	return o.work(cmd, s)
 }
 
-// checkEngines opens the engines of the runs once: where one is missing, each run would fail. An --engine that is not
-// that of the runs would do nothing.
+// checkEngines opens --engine and the engines of the runs once: where one is missing, each run would fail. An --engine
+// that is not that of the runs would do nothing.
 func (o *sweepOptions) checkEngines(s *experiment.Sweep) error {
+	given := ""
+	if o.engine != "" {
+		var err error
+		if given, err = engineName(o.engine); err != nil {
+			return err
+		}
+	}
 	for _, name := range s.Engines(o.retry) {
 		if name != o.engine {
 			if err := refusePlugin(o.out, name); err != nil {
@@ -171,7 +181,7 @@ func (o *sweepOptions) checkEngines(s *experiment.Sweep) error {
 		if o.engine == "" || o.engine == name {
 			continue
 		}
-		if given, err := engineName(o.engine); err != nil || given != is {
+		if given != is {
 			return fmt.Errorf("%s has runs for the engine %s, and --engine is %s: continue without --engine, or name "+
 				"a different folder with --out", o.out, name, o.engine)
 		}
@@ -187,16 +197,22 @@ func (o *sweepOptions) work(cmd *cobra.Command, s *experiment.Sweep) error {
 	if len(o.only) > 0 { // nobody else sees to these
 		work.Wait = 10 * time.Second
 	}
-	if work.Memory = o.bytes(); work.Memory > 0 {
-		all, err := estimates(cmd.Context(), s)
+	left, err := s.Left(o.retry)
+	if err != nil {
+		return err
+	}
+	if work.Memory = o.bytes(); work.Memory > 0 || len(o.only) == 0 && len(left) > 0 {
+		all, err := possible(cmd.Context(), s, left)
 		if err != nil {
 			return err
 		}
 		for _, e := range all {
-			work.Bytes = append(work.Bytes, e.Bytes)
+			if work.Memory > 0 {
+				work.Bytes = append(work.Bytes, e.Bytes)
+			}
 		}
 	}
-	err := s.Work(cmd.Context(), work)
+	err = s.Work(cmd.Context(), work)
 	watch.stop()
 	count, counted := s.Count()
 	if counted == nil {
@@ -211,12 +227,6 @@ func (o *sweepOptions) work(cmd *cobra.Command, s *experiment.Sweep) error {
 		return errors.Join(err, counted)
 	}
 	return cmp.Or(o.unfinished(count), o.unkept(s))
-}
-
-// estimates are those of a sweep, whose datasets are read for them.
-func estimates(ctx context.Context, s *experiment.Sweep) ([]experiment.Estimate, error) {
-	return interruptible(ctx, "the data were read for estimates: nothing was begun",
-		func() ([]experiment.Estimate, error) { return s.Estimates(), nil })
 }
 
 func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {

@@ -34,6 +34,14 @@ func Faultf(fields []string, format string, args ...any) *Fault {
 	return &Fault{fields, fmt.Sprintf(format, args...)}
 }
 
+// InFiles returns an error with the names that the fields of the struct v have in files, where it is a Fault.
+func InFiles(err error, v any) error {
+	if _, ok := errors.AsType[*Fault](err); ok {
+		return errors.New(fields.InFiles(v).Replace(err.Error()))
+	}
+	return err
+}
+
 // That notes a field unless it is well: "prefix: field is value, want this".
 func (l *List) That(ok bool, field string, value any, want string) {
 	if !ok {

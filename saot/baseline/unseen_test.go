@@ -23,7 +23,7 @@ func TestSupervisedLearnsFromTrainAlone(t *testing.T) {
 		l.Columns = slices.Clone(task.Columns)
 		for node, column := range l.Columns {
 			if !slices.Contains(l.Train, int32(node)) {
-				l.Columns[node] = int32(task.First + task.End - 1 - max(int(column), task.First)) // a column of the task
+				l.Columns[node] = int32(task.First + task.End - 1 - max(int(column), task.First)) // one of the task
 			}
 		}
 		require.NotEqual(t, task.Columns, l.Columns)

@@ -190,7 +190,7 @@ func checkStream(stream *datasets.Stream, probes []Probe) error {
 				i+1, len(t.Split.Train), len(t.Split.Test))
 		case len(t.Split.Valid) == 0 && slices.Contains(probes, ProbeConverged):
 			return fmt.Errorf("task %d has no valid nodes, on which the probe %v chooses its strength: change the "+
-				"split, or run only the probe %v",
+				"split, or run only the probe %v (--probe %[3]v)",
 				i+1, ProbeConverged, ProbePaper)
 		}
 		if _, _, err := samplesOf(t, i, 0); err != nil {

@@ -244,6 +244,16 @@ func parseSpec(text string) (spec, error) {
 	return spec{}, unknown
 }
 
+// CheckName returns ErrUnknown for a name that Open does not know, listing the known ones, and nil for any other:
+// whether that engine can be used on this machine, Open tells. The empty name is that of the fastest engine.
+func CheckName(name string) error {
+	if name == "" {
+		return nil
+	}
+	_, err := parseSpec(name)
+	return err
+}
+
 // IsPath reports whether the name of an engine is the path of a plugin. Opening such an engine runs the plugin's code.
 func IsPath(name string) bool {
 	s, err := parseSpec(name)

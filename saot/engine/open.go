@@ -57,8 +57,11 @@ func openNamed(spec string, devices int, reason string) (*Engine, error) {
 		return nil, fmt.Errorf("engine: %s: %w", spec, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("engine: %s: %s %w: %w; %s", spec, candidate.where(), ErrUnavailable, err,
-			candidate.advice())
+		advice := candidate.advice()
+		if options, _ := cutDouble(name.options); options != "" {
+			advice = fmt.Sprintf("drop the option %q or correct it: float64 is one", options)
+		}
+		return nil, fmt.Errorf("engine: %s: %s %w: %w; %s", spec, candidate.where(), ErrUnavailable, err, advice)
 	}
 	e.info.Reason = reason
 	return e, nil

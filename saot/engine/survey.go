@@ -23,6 +23,9 @@ type Candidate struct {
 // NoCgo is Candidate.Missing of every engine but pure Go in a binary that was built without cgo: no library helps it.
 const NoCgo = "this binary was built without cgo"
 
+// NoGPU is Candidate.Missing of xla:cuda on a machine without an NVIDIA GPU.
+const NoGPU = "no NVIDIA GPU was found"
+
 // pluginPathEnv lists the folders of PJRT plugins, as in go-xla.
 const pluginPathEnv = "PJRT_PLUGIN_LIBRARY_PATH"
 
@@ -103,7 +106,7 @@ func findXLA(name string) Candidate {
 	switch _, set := os.LookupEnv(pluginPathEnv); {
 	case path != "" || c.Missing != "":
 	case lacksGPU:
-		c.Missing = "no NVIDIA GPU was found"
+		c.Missing = NoGPU
 		c.Hint = "it needs an NVIDIA GPU with its driver; then " + c.Hint
 	case set:
 		c.Missing = "no PJRT plugin was found in the folders of " + pluginPathEnv + ", and no others are searched"

@@ -85,8 +85,8 @@ func Compare(first, second []*Group) (*Comparison, error) {
 	c.OnlyFirst, c.OnlySecond = runsOf(sets[0])-c.Both, runsOf(sets[1])-c.Both
 	c.Apart = apart(ordered)
 	if c.Both == 0 {
-		text := "no run is in both sets: dataset, method, settings, split and seed have to be the same, and a score has " +
-			"to be in both"
+		text := "no run is in both sets: dataset, method, settings, split and seed have to be the same, and a score " +
+			"has to be in both"
 		if len(c.Apart) > 0 {
 			a := c.Apart[0]
 			text += fmt.Sprintf("; %s on %s differs in %s", a.Label, a.Dataset, a.List())

@@ -17,6 +17,7 @@ type Estimate struct {
 	Seconds float64
 	Bytes   int64  // largest resident set
 	Basis   string // what the figures come from
+	Err     error  // why the run cannot be done: the data make no stream as the spec wants it
 
 	training float64 // the share of Seconds that is training, where a model says it
 }

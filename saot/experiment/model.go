@@ -10,6 +10,7 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/memory"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/method"
@@ -18,6 +19,7 @@ import (
 // shape is what a model of time and memory knows of a stream.
 type shape struct {
 	err     error
+	fault   bool // err is of the spec: the data are there and make no such stream
 	tasks   []extent
 	columns int   // of the features
 	edges   int64 // of its largest task, each in both directions
@@ -41,7 +43,8 @@ func shapeOf(r *Run) *shape {
 			return s
 		}
 	}
-	return &shape{err: err}
+	_, fault := errors.AsType[*check.Fault](err)
+	return &shape{err: check.InFiles(err, datasets.StreamOptions{}), fault: fault}
 }
 
 // published is the shape of a dataset that is not there yet, by the figures of the catalog, or nil where those are not
@@ -136,7 +139,11 @@ var probeSeconds = map[continual.Probe]struct{ once, entry, class float64 }{
 
 func (s *shape) estimate(r *Run) Estimate {
 	if s.err != nil {
-		return Estimate{Basis: s.err.Error()}
+		est := Estimate{Basis: s.err.Error()}
+		if s.fault {
+			est.Err = s.err
+		}
+		return est
 	}
 	load, est := r.load(), Estimate{Basis: "model"}
 	if s.missing {

@@ -79,15 +79,16 @@ func bounded(data []byte) error {
 			dashes++
 		case token.MappingValueType:
 			if before > maxKey {
-				return &faultAt{line, fmt.Sprintf("a key is longer than %d bytes", maxKey)}
+				return &faultAt{line: line, text: fmt.Sprintf("a key is longer than %d bytes", maxKey)}
 			}
 		}
 		before = len(t.Value)
 		if untrusted.Commands(t.Value) {
-			return &faultAt{line, "a control character: terminals take some as commands"}
+			return &faultAt{line: line, text: "a control character: terminals take some as commands"}
 		}
 		if brackets+dashes > maxDepth {
-			return &faultAt{line, fmt.Sprintf("lists and mappings lie more than %d deep in one another", maxDepth)}
+			return &faultAt{line: line, text: fmt.Sprintf("lists and mappings lie more than %d deep in one another",
+				maxDepth)}
 		}
 	}
 	return nil
@@ -273,6 +274,7 @@ type faults []faultAt
 type faultAt struct {
 	line int
 	text string
+	set  string // the setting that a method refuses, with its value, where it is one
 }
 
 // Error returns what is wrong, without its line.
@@ -280,7 +282,7 @@ func (f *faultAt) Error() string { return f.text }
 
 func (f *faults) add(line int, err error) {
 	if err != nil {
-		*f = append(*f, faultAt{line, strings.TrimPrefix(err.Error(), "experiment: ")})
+		*f = append(*f, faultAt{line: line, text: strings.TrimPrefix(err.Error(), "experiment: ")})
 	}
 }
 
@@ -300,20 +302,30 @@ func (f *faults) addUnknown(m ast.MapNode, like any, advice string) {
 func (f *faults) addSettings(m item[*method.Definition], all changes, err error) {
 	for _, err := range check.Each(err) {
 		if change, ok := errors.AsType[*fields.Fault](err); ok {
-			f.add(change.Change.Line, fmt.Errorf("%s: %w", m.value.Name, err))
+			*f = append(*f, faultAt{change.Change.Line, fmt.Sprintf("%s: %v", m.value.Name, err),
+				fmt.Sprint(change.Change.Path, change.Change.Value)})
 			continue
 		}
 		f.add(all.line(err, strings.TrimSpace, m.line), err)
 	}
 }
 
-// distinct keeps the first of equal faults, such as one setting's under several methods.
+// distinct keeps the first of equal faults, and the first method's of one setting that several methods refuse.
 func (f faults) distinct() (kept faults) {
-	seen := map[faultAt]bool{}
+	seen, methods := map[faultAt]bool{}, map[faultAt]int{}
 	for _, fault := range f {
-		if !seen[fault] {
-			seen[fault] = true
+		if seen[fault] {
+			continue
+		}
+		seen[fault] = true
+		of := faultAt{line: fault.line, set: fault.set}
+		if methods[of]++; fault.set == "" || methods[of] == 1 {
 			kept = append(kept, fault)
+		}
+	}
+	for i, fault := range kept {
+		if n := methods[faultAt{line: fault.line, set: fault.set}]; fault.set != "" && n > 1 {
+			kept[i].text += fmt.Sprintf("; %d more methods refuse it", n-1)
 		}
 	}
 	return kept

@@ -69,6 +69,9 @@ func Export(ctx context.Context, store string, paths ...string) (int, error) {
 		if ctx.Err() != nil {
 			return len(done), ctx.Err()
 		}
+		if err := found[i].Result.Check(); err != nil {
+			return len(done), fmt.Errorf("mlflow: %s: %w", found[i].Path, err)
+		}
 		if err := export(ctx, store, id, &found[i]); err != nil {
 			return len(done), fmt.Errorf("mlflow: %s: %w", found[i].Path, err)
 		}
