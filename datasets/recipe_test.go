@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// One graph under two names has one recipe; what is no benchmark has none.
+// One graph under two names has one recipe; other graphs have none.
 func TestRecipes(t *testing.T) {
 	require.Equal(t, RecipeOf("cora-full"), RecipeOf("cora"))
 	for name, want := range map[string]Recipe{

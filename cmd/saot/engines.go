@@ -87,7 +87,7 @@ the addresses of missing packages are printed, for a machine with a network. ` +
 }
 
 // tellUnusable says why an engine cannot be used: before the fetch what no library changes, after it the rest. Another
-// machine may share the folder, so the fetch goes on.
+// machine may share the folder, so the packages are fetched all the same.
 func tellUnusable(cmd *cobra.Command, spec string, before bool) {
 	for _, c := range engine.Survey() {
 		if c.Spec == spec && c.Missing != "" && (c.Missing == engine.NoCgo || c.Missing == engine.NoGPU) == before {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"text/tabwriter"
 
 	"github.com/saot-go/saot/saot/experiment"
@@ -57,8 +58,9 @@ func (o *sweepOptions) list(ctx context.Context, out io.Writer, s *experiment.Sw
 	return cmp.Or(o.print(out, plan, plan.write), impossible(s, all, left))
 }
 
-// estimates are those of a sweep, whose datasets are read for them.
+// estimates are those of a sweep, whose datasets are read for them. Their memory is returned for the runs.
 func estimates(ctx context.Context, s *experiment.Sweep) ([]experiment.Estimate, error) {
+	defer debug.FreeOSMemory()
 	return interruptible(ctx, "the data were read for estimates: nothing was begun",
 		func() ([]experiment.Estimate, error) { return s.Estimates(), nil })
 }

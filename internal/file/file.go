@@ -119,7 +119,7 @@ func regular(path string) error {
 }
 
 // Commit renames a file that was written under a temporary name in the same folder, after its content is on disk. It
-// refuses to replace what is no regular file.
+// refuses to replace anything but a regular file.
 func Commit(temporary, path string) error {
 	if err := regular(path); err != nil {
 		return err

@@ -90,7 +90,7 @@ func TestExport(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// A link of the picture's name may lead to a file that others must not see, and so may be what is no picture.
+// A link of the picture's name may lead to a file that others must not see, and other files may have that name.
 func TestExportTakesOnlyPictures(t *testing.T) {
 	run := finished(t)
 	picture, secret := filepath.Join(run, pictureFile), filepath.Join(t.TempDir(), "secret")

@@ -227,8 +227,8 @@ def gromov_step(plan, solver, alpha, epsilon, c1, c2, feature, mu, nu):
 
     for k = 0 … outer−1; the plan is T_outer. The factor 2 is in G_k (it is the gradient of the quadratic term) and not
     in the value. POT takes L⊗T from the nominal μ and ν, which agree with T's to the inner stop. Each inner problem is
-    solved anew (no warm start), columns first and rows last, until INNER["stopThr"]. POT looks at ‖T_{k+1} − T_k‖_F
-    only for k = 0, 10, 20, … and ends at most at tol; with tol = 0 it does max_iter iterations.
+    solved from the start each time (no warm start), columns first and rows last, until INNER["stopThr"]. POT looks at
+    ‖T_{k+1} − T_k‖_F only for k = 0, 10, 20, … and ends at most at tol; with tol = 0 it does max_iter iterations.
     """
     loss = (c1[:, None, :, None] - c2[None, :, None, :]) ** 2  # [i, j, k, l]
     cost = alpha * 2 * np.einsum("ijkl,kl->ij", loss, plan)

@@ -34,7 +34,7 @@ function tooLarge(): Error {
   return new Error("The files are larger than 64 MB.");
 }
 
-/** The parts of recordings in an archive. It throws before more than so many bytes are unpacked. */
+/** The parts of recordings in an archive. It throws before more than `left` bytes are unpacked. */
 function unpacked(data: Uint8Array, left: number): Files {
   const filter = (f: UnzipFileInfo): boolean => {
     if (!isPart(f.name)) return false;
