@@ -138,12 +138,8 @@ func (c Cache) sum(path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("datasets: %w", err)
 	}
-	data, err := json.Marshal(memo{full, sum, now, began})
-	if err == nil {
-		err = file.Write(at, data)
-	}
-	if err != nil { // only the next time takes longer
-		c.logf("datasets: the checksum of %s was not kept: %v", path, err)
+	if data, err := json.Marshal(memo{full, sum, now, began}); err == nil {
+		_ = file.Write(at, data) // without it the next time takes longer; Open tells of a folder that cannot be written
 	}
 	return sum, nil
 }
