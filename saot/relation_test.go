@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/datasets/graph/graphtest"
 	"github.com/saot-go/saot/internal/numeric"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
@@ -22,15 +23,7 @@ import (
 func TestWalksAreTwoHops(t *testing.T) {
 	points := []int32{29, 3, 4, 0, 17, 8}
 	for _, a := range walkedGraphs(t) {
-		n := a.NumNodes()
-		hat := mat.NewDense(n, n, nil)
-		scale := func(v int) float64 { return 1 / math.Sqrt(float64(len(a.Neighborhood(v))+1)) }
-		for i := range n {
-			hat.Set(i, i, scale(i)*scale(i))
-			for _, j := range a.Neighborhood(i) {
-				hat.Set(i, int(j), scale(i)*scale(int(j)))
-			}
-		}
+		hat := graphtest.Hat(&a)
 		var square mat.Dense
 		square.Mul(hat, hat)
 		got := walks(func(v int32) []int32 { return a.Neighborhood(int(v)) }, points)

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/datasets/graph/graphtest"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/encoder/encodertest"
 	"github.com/saot-go/saot/saot/engine"
@@ -139,24 +140,11 @@ func uniform64(n int) []float64 {
 
 // relation64 is A among the points: edges, or the entries of Â² without their diagonal.
 func relation64(r Relation, a *graph.Adjacency, points []int32) [][]float64 {
-	n := a.NumNodes()
-	x := mat.NewDense(n, n, nil)
-	degree := func(i int) float64 { return float64(len(a.Neighborhood(i)) + 1) }
-	for i := range n {
-		if r == Walks {
-			x.Set(i, i, 1/degree(i))
-		}
-		for _, j := range a.Neighborhood(i) {
-			x.Set(i, int(j), 1)
-			if r == Walks {
-				x.Set(i, int(j), 1/math.Sqrt(degree(i)*degree(int(j))))
-			}
-		}
-	}
-	if r == Walks {
-		var square mat.Dense
-		square.Mul(x, x)
-		x = &square
+	x := mat.NewDense(a.NumNodes(), a.NumNodes(), nil)
+	if hat := graphtest.Hat(a); r == Walks {
+		x.Mul(hat, hat)
+	} else {
+		x.Apply(func(_, _ int, v float64) float64 { return math.Ceil(v) }, hat) // 1 where there is an edge
 	}
 	out := make([][]float64, len(points))
 	for i, v := range points {

@@ -65,7 +65,8 @@ func allowed() map[string][]string {
 	all["playground/training"] = []string{"datasets", "saot/continual", "saot/continual/record", "saot/experiment",
 		"saot/method", "saot/method/all"}
 	all["saot/engine/enginetest"] = []string{"saot/engine"}
-	all["saot/encoder/encodertest"] = []string{"datasets/graph"}
+	all["datasets/graph/graphtest"] = []string{"datasets/graph"}
+	all["saot/encoder/encodertest"] = []string{"datasets/graph", "datasets/graph/graphtest"}
 	all["saot/engine/install"] = []string{"datasets/fetch", "saot/engine"}
 	return all
 }

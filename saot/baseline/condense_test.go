@@ -16,6 +16,7 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/datasets/graph/graphtest"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
@@ -123,7 +124,7 @@ func meanByHand(rows [][]float64, w []float32) []float64 {
 // realByHand is the nodes' rows of ÂX.
 func realByHand(t *continual.Labeled, nodes []int32) (rows [][]float64) {
 	var propagated mat.Dense
-	propagated.Mul(operatorOf(&t.Graph.Adjacency, true), t.Graph.Features.Matrix())
+	propagated.Mul(graphtest.Hat(&t.Graph.Adjacency), t.Graph.Features.Matrix())
 	for _, v := range nodes {
 		rows = append(rows, propagated.RawRowView(int(v)))
 	}

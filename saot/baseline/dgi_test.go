@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/datasets/graph/graphtest"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
@@ -20,7 +21,7 @@ import (
 
 // dgiReference is DGI's loss in float64, with X's rows themselves in another order.
 func dgiReference(g *graph.Graph, order []int32, p map[string][]float64) float64 {
-	hat, x := operatorOf(&g.Adjacency, true), g.Features.Matrix()
+	hat, x := graphtest.Hat(&g.Adjacency), g.Features.Matrix()
 	n, features := x.Dims()
 	out := len(p[dgiBias])
 	shuffled := mat.NewDense(n, features, nil)

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/datasets/graph/graphtest"
 	"github.com/saot-go/saot/internal/numeric"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
@@ -108,7 +109,7 @@ func requireGradients[T, N any](t *testing.T, net *encoder.Net, loss func(in N) 
 
 // gaeScores returns ZZᵀ in float64.
 func gaeScores(g *graph.Graph, s *GAESettings, p map[string][]float64) *mat.Dense {
-	hat, x := operatorOf(&g.Adjacency, true), g.Features.Matrix()
+	hat, x := graphtest.Hat(&g.Adjacency), g.Features.Matrix()
 	var h, z, scores mat.Dense
 	h.Product(hat, x, mat.NewDense(g.Features.Cols, s.Hidden, p["weight1"]))
 	h.Apply(func(_, _ int, v float64) float64 { return max(v, 0) }, &h)

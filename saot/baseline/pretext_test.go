@@ -13,6 +13,7 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/datasets/graph/graphtest"
 	"github.com/saot-go/saot/internal/linalg"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/encoder"
@@ -91,23 +92,6 @@ func matrixOf(data []float32, rows, cols int) *mat.Dense {
 	return m
 }
 
-// operatorOf is Â = D^{−1/2}(A+I)D^{−1/2}, or the same of A alone, in float64.
-func operatorOf(a *graph.Adjacency, selfLoops bool) *mat.Dense {
-	n := a.NumNodes()
-	m, loop := linalg.New(n, n), 0.0
-	if selfLoops {
-		loop = 1
-	}
-	degree := func(i int) float64 { return max(1, float64(len(a.Neighborhood(i)))+loop) }
-	for i := range n {
-		m.Set(i, i, loop/degree(i))
-		for _, j := range a.Neighborhood(i) {
-			m.Set(i, int(j), 1/math.Sqrt(degree(i)*degree(int(j))))
-		}
-	}
-	return m
-}
-
 // lossOf is a method's loss in float64, from the formulas of its type.
 func lossOf(m string, prediction, target *mat.Dense, parts int) (loss float64) {
 	n, k := prediction.Dims()
@@ -147,14 +131,17 @@ func TestPretextLossAgainstFloat64(t *testing.T) {
 				require.NoError(t, err)
 				return matrixOf(data, 22, cols)
 			}
-			a := operatorOf(&g.Adjacency, m != "gcn-comp")
+			a := graphtest.Hat(&g.Adjacency)
+			if m == "gcn-comp" {
+				a = graphtest.WithoutLoops(&g.Adjacency)
+			}
 			var h, prediction mat.Dense
 			h.Product(a, g.Features.Matrix(), value(pretextWeight, 6, l.Hidden))
 			h.Apply(func(_, _ int, v float64) float64 { return max(v, 0) }, &h)
 			embedding, err := l.Embed(context.Background(), g)
 			require.NoError(t, err)
 			var hidden, want mat.Dense // the embedding is propagated by Â in all three, and twice
-			hat := operatorOf(&g.Adjacency, true)
+			hat := graphtest.Hat(&g.Adjacency)
 			hidden.Product(hat, g.Features.Matrix(), value(pretextWeight, 6, l.Hidden))
 			hidden.Apply(func(_, _ int, v float64) float64 { return max(v, 0) }, &hidden)
 			want.Mul(hat, &hidden)

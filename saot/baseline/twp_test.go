@@ -11,6 +11,7 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/datasets/graph/graphtest"
 	"github.com/saot-go/saot/internal/numeric"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
@@ -98,16 +99,13 @@ func newNetwork64(t *testing.T, c *classifier, task *continual.Labeled, rows []l
 			r.weights[name][i] = float64(v)
 		}
 	}
-	degree := func(i int) float64 { return float64(len(g.Adjacency.Neighborhood(i)) + 1) }
+	hat := graphtest.Hat(&g.Adjacency)
 	for i := range n {
-		hat, x := make([]float64, n), make([]float64, g.Features.Cols)
-		for _, j := range append([]int32{int32(i)}, g.Adjacency.Neighborhood(i)...) {
-			hat[j] = 1 / math.Sqrt(degree(i)*degree(int(j)))
-		}
+		x := make([]float64, g.Features.Cols)
 		for k := range x {
 			x[k] = float64(g.Features.Dense[i*len(x)+k])
 		}
-		r.hat, r.x = append(r.hat, hat), append(r.x, x)
+		r.hat, r.x = append(r.hat, hat.RawRowView(i)), append(r.x, x)
 	}
 	return r
 }

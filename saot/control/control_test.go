@@ -15,6 +15,7 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/datasets/graph/graphtest"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
@@ -88,20 +89,11 @@ func directedGraph(t *testing.T, n, features int) *graph.Graph {
 	return g
 }
 
-// twoHops is Â²X by dense matrices, Â from its definition: D holds the row sums of A+I.
+// twoHops is Â²X by dense matrices.
 func twoHops(g *graph.Graph) *mat.Dense {
-	n := g.NumNodes()
-	a, d := mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
-	for i := range n {
-		a.Set(i, i, 1)
-		for _, j := range g.Adjacency.Neighborhood(i) {
-			a.Set(i, int(j), 1)
-		}
-		d.Set(i, i, 1/math.Sqrt(mat.Sum(a.RowView(i))))
-	}
-	var hat, out mat.Dense
-	hat.Product(d, a, d)
-	out.Product(&hat, &hat, g.Features.Matrix())
+	hat := graphtest.Hat(&g.Adjacency)
+	var out mat.Dense
+	out.Product(hat, hat, g.Features.Matrix())
 	return &out
 }
 
@@ -353,8 +345,8 @@ func (r *recorder) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedd
 
 // No label reaches a learner, and nothing of which nodes are held out: with labels that are shuffled within each task,
 // or with other train, valid and test nodes, embeddings are the same, while the scores change. So no learner can know
-// more of a held-out node's task than the task's graph holds. What a learner is given does not depend on the method: two
-// methods stand for all.
+// more of a held-out node's task than the task's graph holds. What a learner is given does not depend on the method, so
+// two stand for all.
 func TestLabelsAndSplitsDoNotReachTheLearners(t *testing.T) {
 	e := enginetest.Go(t)
 	run := func(m string, s *datasets.Stream) ([]*continual.Embedding, string) {

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/datasets/graph/graphtest"
 	"github.com/saot-go/saot/internal/numeric"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
@@ -21,7 +22,7 @@ func TestEmbedAgainstDenseFloat64(t *testing.T) {
 		for _, seed := range []uint64{1, 2} {
 			g := randomGraph(t, 40, 5, seed)
 			enc := small(t, e, 5, SizeOf(g))
-			want := read(t, enc).forward(denseOperator(&g.Adjacency), g.Features.Matrix(), Inference)
+			want := read(t, enc).forward(graphtest.Hat(&g.Adjacency), g.Features.Matrix(), Inference)
 			requireClose(t, want.RawMatrix().Data, wide(embed(t, enc, g)), 1e-5)
 		}
 	})
@@ -33,7 +34,7 @@ func TestTrainingModeAgainstDenseFloat64(t *testing.T) {
 		g := randomGraph(t, 30, 5, 1)
 		enc := small(t, e, 5, SizeOf(g))
 		ref := read(t, enc)
-		a, x := denseOperator(&g.Adjacency), g.Features.Matrix()
+		a, x := graphtest.Hat(&g.Adjacency), g.Features.Matrix()
 		for range 2 {
 			want := ref.forward(a, x, Training)
 			got := run(t, e, enc, g, func(in Input[*Node]) []*Node {
@@ -56,7 +57,7 @@ func TestCalibrateMovesOnlyTheAverages(t *testing.T) {
 		enc := small(t, e, 5, SizeOf(g))
 		ref := read(t, enc)
 		require.NoError(t, enc.Calibrate(g))
-		ref.forward(denseOperator(&g.Adjacency), g.Features.Matrix(), Training)
+		ref.forward(graphtest.Hat(&g.Adjacency), g.Features.Matrix(), Training)
 		now := read(t, enc)
 		requireClose(t, ref.mean, now.mean, 1e-6)
 		requireClose(t, ref.variance, now.variance, 1e-6)
@@ -186,7 +187,7 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		})
 
 		ref := read(t, small(t, e, 5, SizeOf(g))) // as it was before the pass
-		a, x := denseOperator(&g.Adjacency), g.Features.Matrix()
+		a, x := graphtest.Hat(&g.Adjacency), g.Features.Matrix()
 		for _, c := range masked {
 			x.SetCol(int(c), make([]float64, g.NumNodes()))
 		}
@@ -213,7 +214,7 @@ func TestPropagationAgainstDense(t *testing.T) {
 				kept, dropped := halved(t, &g.Adjacency)
 				for name, a := range map[string]*graph.Adjacency{"clean": &g.Adjacency, "view": kept, "rest": dropped} {
 					got, gradient := operatorMatrix(t, e, g, a)
-					want := denseOperator(a)
+					want := graphtest.Hat(a)
 					requireClose(t, want.RawMatrix().Data, got.RawMatrix().Data, 1e-6, name)
 					requireClose(t, want.RawMatrix().Data, gradient.RawMatrix().Data, 1e-6, name)
 				}

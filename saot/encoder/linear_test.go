@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/saot-go/saot/datasets/graph/graphtest"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
@@ -34,7 +35,7 @@ func TestLinearIsTwoHopsAndAProduct(t *testing.T) {
 		for _, seed := range []uint64{1, 2} {
 			g := randomGraph(t, 60, 5, seed)
 			enc := newLinear(t, e, 5, SizeOf(g))
-			a, x := denseOperator(&g.Adjacency), g.Features.Matrix()
+			a, x := graphtest.Hat(&g.Adjacency), g.Features.Matrix()
 			var want mat.Dense
 			want.Product(a, a, x, weightOf(t, enc))
 			requireClose(t, want.RawMatrix().Data, wide(embed(t, enc, g)), 1e-5)

@@ -77,24 +77,6 @@ func (r *reference) layered(a1, a2, x *mat.Dense, mode Mode) *mat.Dense {
 	return &z
 }
 
-// denseOperator is D^{−1/2}(A+I)D^{−1/2} by its definition.
-func denseOperator(a *graph.Adjacency) *mat.Dense {
-	n := a.NumNodes()
-	out := mat.NewDense(n, n, nil)
-	for i := range n {
-		out.Set(i, i, 1)
-		for _, j := range a.Neighborhood(i) {
-			out.Set(i, int(j), 1)
-		}
-	}
-	degree := make([]float64, n)
-	for i := range n {
-		degree[i] = mat.Sum(out.RowView(i))
-	}
-	out.Apply(func(i, j int, v float64) float64 { return v / math.Sqrt(degree[i]*degree[j]) }, out)
-	return out
-}
-
 // randomGraph has a hub joined to every second node, whose sum needs more than one chunk where n is large, random
 // edges, and its last two nodes isolated. Its features are sparse for an odd seed and dense for an even one.
 func randomGraph(t testing.TB, n, cols int, seed uint64) *graph.Graph {

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/datasets/graph/graphtest"
 	"github.com/saot-go/saot/internal/numeric"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
@@ -140,7 +141,7 @@ func (n *Neighborhood) dense(k int) *mat.Dense {
 func TestSampledPropagationIsUnbiased(t *testing.T) {
 	g := randomGraph(t, 80, 1, 2)
 	s := NewSampler(g, []int{4})
-	want := denseOperator(&g.Adjacency)
+	want := graphtest.Hat(&g.Adjacency)
 	mean := make([]float64, 80)
 	const draws = 20000
 	for seed := range uint64(draws) {

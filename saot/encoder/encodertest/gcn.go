@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/datasets/graph/graphtest"
 )
 
 // GCN is Â·PReLU(BN(Â·X·W₁))·W₂ + b₂ by dense matrices in float64, of the weights that encoder.Net's Snapshot returns.
@@ -21,14 +22,7 @@ func GCN(w map[string][]float32, a *graph.Adjacency, x *mat.Dense, training bool
 		}
 		return all
 	}
-	degree := func(i int) float64 { return float64(len(a.Neighborhood(i)) + 1) }
-	hat := mat.NewDense(n, n, nil)
-	for i := range n {
-		hat.Set(i, i, 1/degree(i))
-		for _, j := range a.Neighborhood(i) {
-			hat.Set(i, int(j), 1/math.Sqrt(degree(i)*degree(int(j))))
-		}
-	}
+	hat := graphtest.Hat(a)
 	var h, z mat.Dense
 	h.Product(hat, x, mat.NewDense(features, hidden, get("input_weight")))
 	scale, offset, means, variances, slope := get("norm_scale"), get("norm_offset"), get("norm_mean"),
