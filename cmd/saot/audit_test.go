@@ -52,6 +52,12 @@ func TestAudit(t *testing.T) {
 	require.Contains(t, stdout, "    task 1: ")
 	require.Contains(t, stdout, "wrong: task-il, paper: AP is recorded as ")
 	require.Contains(t, stdout, second+": confirmed", "the rest is audited all the same")
+	for _, args := range [][]string{{"show", first}, {"export", first, "--out", t.TempDir()}} {
+		status, stdout, stderr = call(t, args...)
+		require.Equal(t, exitFailure, status, args)
+		require.Contains(t, stderr, "is recorded as ")
+		require.Empty(t, stdout)
+	}
 	require.NoError(t, good.WriteFile(filepath.Join(first, continual.ResultFile)))
 
 	// A result's own name means its run, with the model next to it.

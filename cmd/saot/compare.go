@@ -17,8 +17,8 @@ lists them.
 
 A run has the same scores if its accuracy on each task after each task is the same to the last digit, in every setting
 and under every probe that both have. For each method whose scores differ, it prints the mean AP in both sets and the
-largest difference of a single run (second minus first). Of a method with other settings in the second set than in the
-first, it names the settings.`
+largest difference of a single run (second minus first). Where a method's settings differ between the sets, it names
+those that do.`
 
 func newCompareCommand() *cobra.Command {
 	var only []string

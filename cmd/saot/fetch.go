@@ -67,14 +67,10 @@ func missing(dir string, runs []experiment.Run) (store datasets.Store, entries [
 	return store, slices.DeleteFunc(entries, store.Ready), err
 }
 
-// checkData returns an error where a dataset of the runs to do is not there: each of them would fail.
-func (o *sweepOptions) checkData(s *experiment.Sweep) error {
-	left, err := s.Left(o.retry)
-	if err != nil {
-		return err
-	}
+// checkData returns an error where a dataset of numbered runs is not there: each of them would fail.
+func (o *sweepOptions) checkData(s *experiment.Sweep, numbers []int) error {
 	var runs []experiment.Run
-	for _, i := range left {
+	for _, i := range numbers {
 		r, err := experiment.ReadRun(s.Folder(i))
 		if err != nil { // there is none yet, or the run says what is wrong with it
 			r = &s.Runs[i]

@@ -75,7 +75,7 @@ func showRuns(cmd *cobra.Command, dirs []string, p *printed) error {
 	out, runs := cmd.OutOrStdout(), []runJSON{}
 	for i, dir := range dirs {
 		r, err := interruptible(cmd.Context(), "results were read", func() (*continual.Result, error) {
-			return finishedRun(dir)
+			return checkedRun(dir)
 		})
 		if err != nil {
 			return err
@@ -120,6 +120,12 @@ func finishedRun(dir string) (*continual.Result, error) {
 		}
 		return nil, fmt.Errorf("%s holds no %s: name the folder of a finished run", dir, continual.ResultFile)
 	}
+	return r, err
+}
+
+// checkedRun is finishedRun of a result whose scores follow from its matrices.
+func checkedRun(dir string) (*continual.Result, error) {
+	r, err := finishedRun(dir)
 	if err == nil {
 		if err = r.Check(); err != nil {
 			err = fmt.Errorf("%s: %w", filepath.Join(dir, continual.ResultFile), err)

@@ -94,7 +94,6 @@ func TestBadInput(t *testing.T) {
 			[]string{`unknown engine "abacus": choose one of go, xla`}},
 		{"engine that is not here", []string{"sweep", "quick/table2", "--engine", "xla:/none/of/it.so"}, 1,
 			[]string{"xla:/none/of/it.so", "cannot be used"}},
-		{"wrong option of an engine", small("--engine", "xla:/none/of/it.so,x=1"), 1, []string{"cannot be used"}},
 		{"verify in no folder", []string{"data", "verify", "--data", in("none")}, 1,
 			[]string{"the data folder " + in("none") + " does not exist"}},
 		{"short flag that is not there", []string{"report", "-x", "p"}, 2,

@@ -73,15 +73,13 @@ func openNew(ctx context.Context, r *experiment.Run) (*stream, error) {
 	return s, inFlags(err)
 }
 
-// openDataset opens the dataset of a run in a folder.
 func openDataset(ctx context.Context, r *experiment.Run) (*datasets.Dataset, error) {
-	ds, err := interruptible(ctx, loading, r.OpenDataset)
-	return ds, whereNamed(r, err)
+	return interruptible(ctx, loading, r.OpenDataset)
 }
 
 // whereNamed tells where the path of a graph that is not there comes from: no flag named it.
 func whereNamed(r *experiment.Run, err error) error {
-	if errors.Is(err, fs.ErrNotExist) && datasets.IsPath(r.Dataset) {
+	if errors.Is(err, fs.ErrNotExist) && datasets.IsPath(r.Dataset) && !exists(r.Dataset) {
 		return fmt.Errorf("%w: the run's %s names it, so put the graph back there", err, experiment.ConfigFile)
 	}
 	return err

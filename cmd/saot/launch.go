@@ -80,32 +80,23 @@ func (o *launchOptions) validate(given *pflag.FlagSet, only int) error {
 		return usagef("--memory and --index are for --launcher local")
 	case given.Changed("index") && (o.index < 0 || o.index >= only):
 		return usagef("--index is %d: want a place in --only, which has %d, counted from 0", o.index, only)
-	case o.launcher == experiment.Kubernetes && o.image == "":
-		return usagef("--launcher kubernetes wants --image, a container image with saot in it")
-	case o.launcher == experiment.Kubernetes && (o.claimed() == "" || !validMount(o.mount())):
-		return usagef("--claim is %q: want the name of a PersistentVolumeClaim and, after a colon, an absolute path "+
-			"other than / where it is mounted, as lab:/saot", o.claim)
 	case o.time < 0 || !validGB(o.mem) || o.cpus < 0 || o.gpus < 0:
 		return usagef("--time, --mem, --cpus and --gpus cannot be negative, or larger than machines are")
+	}
+	if pods := o.pods(); o.launcher == experiment.Kubernetes {
+		return asUsage(pods.Validate())
 	}
 	return nil
 }
 
-// claimed is the name of the claim.
-func (o *launchOptions) claimed() string {
-	name, _, _ := strings.Cut(o.claim, ":")
-	return name
-}
-
-// mount is where containers find the claim.
-func (o *launchOptions) mount() string {
-	if _, where, found := strings.Cut(o.claim, ":"); found {
-		return where
+// pods says where pods run and what they mount.
+func (o *launchOptions) pods() experiment.KubernetesOptions {
+	claim, mount, found := strings.Cut(o.claim, ":")
+	if !found {
+		mount = "/saot"
 	}
-	return "/saot"
+	return experiment.KubernetesOptions{Image: o.image, Claim: claim, Mount: mount, Namespace: o.namespace}
 }
-
-func validMount(name string) bool { return path.IsAbs(name) && path.Clean(name) != "/" }
 
 func (o *sweepOptions) launch(cmd *cobra.Command, specs []string, runs []experiment.Run) error {
 	s, err := experiment.FindSweep(o.out, runs)
@@ -143,9 +134,8 @@ func (o *sweepOptions) launch(cmd *cobra.Command, specs []string, runs []experim
 	if o.launcher == experiment.Kubernetes {
 		return o.kubernetes(cmd, job, s, frozen)
 	}
-	if err := o.checkData(s); err != nil {
-		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "warning: on this machine %v; runs fail on nodes that lack them too\n",
-			err)
+	if err := o.checkData(s, left); err != nil {
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "warning: %v (on this machine; nodes need these files too)\n", err)
 	}
 	return o.slurm(cmd, job, s, frozen)
 }
@@ -295,6 +285,8 @@ func (o *sweepOptions) kubernetes(cmd *cobra.Command, job experiment.Job, s *exp
 	if o.output == "" && !o.dry {
 		return usagef("--launcher kubernetes wants --output FILE, for the manifest")
 	}
+	pods := o.pods()
+	pods.Specs = specs
 	if !o.dry && o.output != "-" {
 		if err := manifestProduct.refuse(o.output); err != nil {
 			return err
@@ -303,7 +295,7 @@ func (o *sweepOptions) kubernetes(cmd *cobra.Command, job experiment.Job, s *exp
 	if !cmd.Flags().Changed("data") {
 		o.data = "" // $SAOT_DATA is this machine's
 	}
-	if err := o.inContainers(s, o.mount()); err != nil {
+	if err := o.inContainers(s, pods.Mount); err != nil {
 		return err
 	}
 	var paths []string
@@ -316,8 +308,7 @@ func (o *sweepOptions) kubernetes(cmd *cobra.Command, job experiment.Job, s *exp
 		return err
 	}
 	job.Time = o.time // pods need no limit
-	manifest, err := experiment.KubernetesManifest(job, experiment.KubernetesOptions{
-		Image: o.image, Claim: o.claimed(), Mount: o.mount(), Namespace: o.namespace, Specs: specs})
+	manifest, err := experiment.KubernetesManifest(job, pods)
 	if err != nil {
 		return usageError{err}
 	}

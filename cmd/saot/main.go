@@ -224,7 +224,7 @@ var packagePrefix = regexp.MustCompile(`^((saot|datasets|graph|fetch|continual|r
 	`drift|encoder|licenses|view|replay|train|sweep): )+`)
 
 // innerPrefix is the same between other words, of packages whose names are no words of a message.
-var innerPrefix = regexp.MustCompile(`: ((datasets|continual|experiment|baseline|engine|encoder|metrics|mlflow): )+`)
+var innerPrefix = regexp.MustCompile(`: ((datasets|continual|experiment|baseline|engine|metrics|mlflow): )+`)
 
 // oneLine puts the lines of an error, which are its parts, into one, and replaces control characters.
 func oneLine(err error) string {

@@ -44,7 +44,7 @@ func (o *sweepOptions) list(ctx context.Context, out io.Writer, s *experiment.Sw
 	if o.retry {
 		plan.Failed = 0
 	}
-	all, err := estimates(ctx, s)
+	all, err := estimates(ctx, s, left)
 	if err != nil {
 		return err
 	}
@@ -58,28 +58,57 @@ func (o *sweepOptions) list(ctx context.Context, out io.Writer, s *experiment.Sw
 	return cmp.Or(o.print(out, plan, plan.write), impossible(s, all, left))
 }
 
-// estimates are those of a sweep, whose datasets are read for them. Their memory is returned for the runs.
-func estimates(ctx context.Context, s *experiment.Sweep) ([]experiment.Estimate, error) {
+// estimates are those of numbered runs, whose datasets are read for them. Their memory is returned for the runs.
+func estimates(ctx context.Context, s *experiment.Sweep, numbers []int) ([]experiment.Estimate, error) {
 	defer debug.FreeOSMemory()
 	return interruptible(ctx, "the data were read for estimates: nothing was begun",
-		func() ([]experiment.Estimate, error) { return s.Estimates(), nil })
+		func() ([]experiment.Estimate, error) { return s.EstimatesOf(numbers), nil })
 }
 
-// possible is estimates, and an error where one of the numbered runs cannot be done: the others would take their time
-// before that shows.
+// possible is estimates, and an error where one of the runs cannot be done: the others would take their time before
+// that shows.
 func possible(ctx context.Context, s *experiment.Sweep, numbers []int) ([]experiment.Estimate, error) {
-	all, err := estimates(ctx, s)
+	all, err := estimates(ctx, s, numbers)
 	if err != nil {
 		return nil, err
 	}
 	return all, impossible(s, all, numbers)
 }
 
-// impossible says which of the numbered runs is the first that cannot be done.
+// foresee returns the memory that runs are expected to take, and an error if one of those that are left cannot be done.
+// A task of a job needs neither, and does not read its data twice.
+func (o *sweepOptions) foresee(ctx context.Context, s *experiment.Sweep, left []int, bounded bool) ([]int64, error) {
+	if len(left) == 0 || len(o.only) > 0 && !bounded {
+		return make([]int64, len(s.Runs)), nil
+	}
+	if err := writable(o.out); err != nil {
+		return nil, fmt.Errorf("--out %s: %w", o.out, err)
+	}
+	if bounded { // another process may give up the run that it works on
+		left = nil
+		for i := range s.Runs {
+			if state, err := s.State(i); err != nil || state != experiment.Done {
+				left = append(left, i)
+			}
+		}
+	}
+	all, err := possible(ctx, s, left)
+	var bytes []int64
+	for _, e := range all {
+		bytes = append(bytes, e.Bytes)
+	}
+	return bytes, err
+}
+
+// impossible says which of the numbered runs is the first that cannot be done, and has not failed before.
 func impossible(s *experiment.Sweep, all []experiment.Estimate, numbers []int) error {
 	for _, n := range numbers {
-		if err := all[n].Err; err != nil {
-			return fmt.Errorf("%s cannot be done: %w (--only leaves runs out)", s.Runs[n].Name(), err)
+		if all[n].Err == nil {
+			continue
+		}
+		if state, err := s.State(n); err != nil || state != experiment.Failed {
+			return fmt.Errorf("%s cannot be done: %w: change the spec, or choose other runs with --dataset, --method "+
+				"or --only", s.Runs[n].Name(), all[n].Err)
 		}
 	}
 	return nil

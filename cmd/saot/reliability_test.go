@@ -129,7 +129,7 @@ func TestDamagedCheckpointIsTold(t *testing.T) {
 	damaged[len(damaged)-1] ^= 1
 	require.NoError(t, os.WriteFile(filepath.Join(dir, continual.CheckpointFile), damaged, 0o600))
 	_, _, stderr = call(t, "run", "--resume", dir)
-	require.Regexp(t, "warning: the earlier checkpoint is taken, file .*, reason .* is damaged", stderr)
+	require.Regexp(t, "warning: continuing from the earlier checkpoint, file .*, reason .* is damaged", stderr)
 }
 
 // A run that the data cannot make is found before others take their time, in the words of a spec.

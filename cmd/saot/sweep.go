@@ -39,7 +39,8 @@ type sweepOptions struct {
 const sweepHelp = `Do all runs of a spec, a YAML file. Each run has a folder that is named after its settings. A sweep
 may be stopped and started at any time: it passes over runs that are done, and continues interrupted ones at their last
 finished task. Any number of sweeps may work in one folder at once, and no run is done twice. A run that fails leaves
-its error in failed.json and its log in log.txt, and does not stop the others.
+its error in failed.json and its log in log.txt, and does not stop the others. A run whose data make no such stream
+stops the sweep before its first run.
 
 A spec has a list of entries under runs. An entry is the product of its datasets, methods, seeds and grid:
 
@@ -151,15 +152,22 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 	if o.dry {
 		return o.list(cmd.Context(), cmd.OutOrStdout(), s)
 	}
-	if err := cmp.Or(o.checkEngines(s), o.checkData(s)); err != nil {
+	left, err := s.Left(o.retry)
+	if err != nil {
 		return err
 	}
-	return o.work(cmd, s)
+	if err := cmp.Or(o.checkEngines(s, left), o.checkData(s, left)); err != nil {
+		return err
+	}
+	return o.work(cmd, s, left)
 }
 
-// checkEngines opens --engine and the engines of the runs once: where one is missing, each run would fail. An --engine
-// that is not that of the runs would do nothing.
-func (o *sweepOptions) checkEngines(s *experiment.Sweep) error {
+// checkEngines opens --engine and the engines of the runs to do once: where one is missing, each run would fail. An
+// --engine that is not that of the runs would do nothing.
+func (o *sweepOptions) checkEngines(s *experiment.Sweep, left []int) error {
+	if len(left) == 0 {
+		return nil
+	}
 	given := ""
 	if o.engine != "" {
 		var err error
@@ -168,20 +176,18 @@ func (o *sweepOptions) checkEngines(s *experiment.Sweep) error {
 		}
 	}
 	for _, name := range s.Engines(o.retry) {
-		if name != o.engine {
-			if err := refusePlugin(o.out, name); err != nil {
-				return err
-			}
+		if name == o.engine {
+			continue
+		}
+		if err := refusePlugin(o.out, name); err != nil {
+			return err
 		}
 		is, err := engineName(name)
 		if err != nil {
 			return fmt.Errorf("%s has runs for the engine %s: %w: work on them where it is, or name a different folder",
 				o.out, name, err)
 		}
-		if o.engine == "" || o.engine == name {
-			continue
-		}
-		if given != is {
+		if o.engine != "" && given != is {
 			return fmt.Errorf("%s has runs for the engine %s, and --engine is %s: continue without --engine, or name "+
 				"a different folder with --out", o.out, name, o.engine)
 		}
@@ -190,28 +196,17 @@ func (o *sweepOptions) checkEngines(s *experiment.Sweep) error {
 }
 
 // work does the runs of a sweep, and says what is left of them.
-func (o *sweepOptions) work(cmd *cobra.Command, s *experiment.Sweep) error {
-	watch := newWatch(cmd.ErrOrStderr(), s)
-	work := experiment.WorkOptions{Workers: o.workers, RetryFailed: o.retry, Command: o.runCommand,
-		Observe: watch.observe}
+func (o *sweepOptions) work(cmd *cobra.Command, s *experiment.Sweep, left []int) error {
+	work := experiment.WorkOptions{Workers: o.workers, RetryFailed: o.retry, Command: o.runCommand, Memory: o.bytes()}
 	if len(o.only) > 0 { // nobody else sees to these
 		work.Wait = 10 * time.Second
 	}
-	left, err := s.Left(o.retry)
-	if err != nil {
+	var err error
+	if work.Bytes, err = o.foresee(cmd.Context(), s, left, work.Memory > 0); err != nil {
 		return err
 	}
-	if work.Memory = o.bytes(); work.Memory > 0 || len(o.only) == 0 && len(left) > 0 {
-		all, err := possible(cmd.Context(), s, left)
-		if err != nil {
-			return err
-		}
-		for _, e := range all {
-			if work.Memory > 0 {
-				work.Bytes = append(work.Bytes, e.Bytes)
-			}
-		}
-	}
+	watch := newWatch(cmd.ErrOrStderr(), s)
+	work.Observe = watch.observe
 	err = s.Work(cmd.Context(), work)
 	watch.stop()
 	count, counted := s.Count()

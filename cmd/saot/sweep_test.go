@@ -101,7 +101,7 @@ func TestSweepOnDataset(t *testing.T) {
 	require.Contains(t, stderr, "--dataset: stat ./mine.npz")
 	status, _, stderr = call(t, "sweep", spec, "--dataset", "uia", "--dry-run")
 	require.Equal(t, exitUsage, status)
-	require.Contains(t, stderr, `--dataset: datasets: unknown dataset "uia" (did you mean "uai"?)`)
+	require.Contains(t, stderr, `--dataset: unknown dataset "uia" (did you mean "uai"?)`)
 }
 
 // Runs on a dataset whose folder lacks a file take the published size. Runs on data that cannot be read have no
@@ -291,9 +291,9 @@ func TestSweepOfAnotherEngine(t *testing.T) {
 	}
 	_, err = experiment.NewSweep(pure, runs.Runs)
 	require.NoError(t, err)
-	status, _, stderr = call(t, "sweep", writeSpec(t, smallSpec), "--out", pure, "--engine", "xla:abacus")
+	status, _, stderr = call(t, "sweep", writeSpec(t, smallSpec), "--out", pure, "--engine", "go,float64")
 	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "has runs for the engine go, and --engine is xla:abacus: continue without --engine")
+	require.Contains(t, stderr, "has runs for the engine go, and --engine is go,float64: continue without --engine")
 
 	plugin := filepath.Join(t.TempDir(), "plugin")
 	for i := range runs.Runs {

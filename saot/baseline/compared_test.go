@@ -146,10 +146,10 @@ func TestResumeBitForBit(t *testing.T) {
 					teach(t, resumed, 1, stream, tasks)
 					require.Equal(t, outputs(t, whole, stream), outputs(t, resumed, stream))
 					require.Error(t, fresh().Load(bytes.NewReader([]byte("no checkpoint"))))
+					if sampled && !slices.Contains([]string{"cat", "puma", "riegrace"}, m) { // they deal no batches
+						require.Greater(t, steps[true], steps[false])
+					}
 				})
-			}
-			if !slices.Contains([]string{"cat", "puma", "riegrace"}, m) { // they deal no batches
-				require.Greater(t, steps[true], steps[false], m)
 			}
 		}
 	})

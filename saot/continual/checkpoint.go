@@ -293,7 +293,7 @@ func (r *run) restore() error {
 		}
 	}
 	if passed != nil {
-		r.opt.Log.Warn("the earlier checkpoint is taken", "file", EarlierFile, "reason", passed)
+		r.opt.Log.Warn("continuing from the earlier checkpoint", "file", EarlierFile, "reason", passed)
 		if err := setAside(r.opt.Dir); err != nil {
 			return err
 		}

@@ -59,7 +59,7 @@ func openNamed(spec string, devices int, reason string) (*Engine, error) {
 	if err != nil {
 		advice := candidate.advice()
 		if options, _ := cutDouble(name.options); options != "" {
-			advice = fmt.Sprintf("drop the option %q or correct it: float64 is one", options)
+			advice += fmt.Sprintf("; or drop the option %q, if the engine does not know it", options)
 		}
 		return nil, fmt.Errorf("engine: %s: %s %w: %w; %s", spec, candidate.where(), ErrUnavailable, err, advice)
 	}

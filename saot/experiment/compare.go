@@ -83,7 +83,7 @@ func Compare(first, second []*Group) (*Comparison, error) {
 		}
 	}
 	c.OnlyFirst, c.OnlySecond = runsOf(sets[0])-c.Both, runsOf(sets[1])-c.Both
-	c.Apart = apart(ordered)
+	c.Apart = apart(ordered, sets)
 	if c.Both == 0 {
 		text := "no run is in both sets: dataset, method, settings, split and seed have to be the same, and a score " +
 			"has to be in both"
@@ -96,17 +96,23 @@ func Compare(first, second []*Group) (*Comparison, error) {
 	return c, nil
 }
 
-// apart says how each group of the first set that the second lacks differs from those of its method there.
-func apart(ordered [2][]*Group) (out []Apart) {
+// apart says how groups of the first set that the second lacks differ from those of their method that the first lacks.
+func apart(ordered [2][]*Group, sets [2]map[string]*Group) []Apart {
+	out := []Apart{}
 	for _, g := range ordered[0] {
+		if sets[1][g.key()] != nil {
+			continue
+		}
 		var nearest map[string][2]string
 		for _, other := range ordered[1] {
-			d := differing(g.Settings, other.Settings)
-			if other.Dataset == g.Dataset && other.Method == g.Method && (nearest == nil || len(d) < len(nearest)) {
+			if other.Dataset != g.Dataset || other.Method != g.Method || sets[0][other.key()] != nil {
+				continue
+			}
+			if d := differing(g.Settings, other.Settings); nearest == nil || len(d) < len(nearest) {
 				nearest = d
 			}
 		}
-		if len(nearest) > 0 {
+		if nearest != nil {
 			out = append(out, Apart{Dataset: g.Dataset, Label: g.Label, Settings: nearest})
 		}
 	}

@@ -22,10 +22,19 @@ type Estimate struct {
 	training float64 // the share of Seconds that is training, where a model says it
 }
 
-// Estimates says what each run of the sweep is expected to take: what those of its folder that are like it have taken,
-// or what a model says where there is none. Where the runs of its method differ from it in more than epochs, they take
-// more or less in the proportion of the model.
+// Estimates is EstimatesOf all runs of the sweep.
 func (s *Sweep) Estimates() []Estimate {
+	var numbers []int
+	for i := range s.Runs {
+		numbers = append(numbers, i)
+	}
+	return s.EstimatesOf(numbers)
+}
+
+// EstimatesOf says what numbered runs of the sweep, whose data it reads, are expected to take, in a list of all runs:
+// what those of its folder that are like it have taken, or what a model says where there is none. Where the runs of its
+// method differ from it in more than epochs, they take more or less in the proportion of the model.
+func (s *Sweep) EstimatesOf(numbers []int) []Estimate {
 	e := &estimator{finished: map[string][]*past{}, shapes: map[string]*shape{}}
 	runs := s.all
 	if runs == nil {
@@ -39,7 +48,7 @@ func (s *Sweep) Estimates() []Estimate {
 		}
 	}
 	all := make([]Estimate, len(s.Runs))
-	for i := range s.Runs {
+	for _, i := range numbers {
 		all[i] = e.estimate(&s.Runs[i])
 	}
 	return all

@@ -43,8 +43,11 @@ const (
 // wrong command, is not tried again; what ended otherwise is, three times. A run that was begun continues at its last
 // finished task of the stream.
 func KubernetesManifest(j Job, o KubernetesOptions) ([]byte, error) {
-	if err := errors.Join(j.Validate(), o.validate()); err != nil {
+	if err := errors.Join(j.Validate(), o.Validate()); err != nil {
 		return nil, err
+	}
+	if len(o.Specs) == 0 {
+		return nil, errors.New("experiment: kubernetes: no spec")
 	}
 	parallel := len(j.Numbers)
 	if j.Workers > 0 {
@@ -69,16 +72,17 @@ func KubernetesManifest(j Job, o KubernetesOptions) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-func (o *KubernetesOptions) validate() error {
+// Validate returns an error where there is no image or no claim, and for a mount that is not absolute, or is /.
+func (o *KubernetesOptions) Validate() error {
 	switch {
 	case o.Image == "":
-		return errors.New("experiment: kubernetes: no image: name a container image that has saot in it")
+		return errors.New("experiment: kubernetes: no image: name a container image that has saot in it with --image")
 	case o.Claim == "":
-		return errors.New("experiment: kubernetes: no claim: name a PersistentVolumeClaim for the folder of the sweep")
+		return errors.New("experiment: kubernetes: no claim: name a PersistentVolumeClaim for the folder of the " +
+			"sweep with --claim")
 	case !path.IsAbs(o.Mount) || path.Clean(o.Mount) == "/":
-		return fmt.Errorf("experiment: kubernetes: the mount is %q: want an absolute path, and not /", o.Mount)
-	case len(o.Specs) == 0:
-		return errors.New("experiment: kubernetes: no spec")
+		return fmt.Errorf("experiment: kubernetes: the claim's mount is %q: want an absolute path other than /, as in "+
+			"--claim lab:/saot", o.Mount)
 	}
 	return nil
 }

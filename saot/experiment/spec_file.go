@@ -325,7 +325,7 @@ func (f faults) distinct() (kept faults) {
 	}
 	for i, fault := range kept {
 		if n := methods[faultAt{line: fault.line, set: fault.set}]; fault.set != "" && n > 1 {
-			kept[i].text += fmt.Sprintf("; %d more methods refuse it", n-1)
+			kept[i].text += fmt.Sprintf("; refused by %d methods in all", n)
 		}
 	}
 	return kept

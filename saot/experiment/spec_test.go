@@ -216,7 +216,7 @@ func TestSpecFaultLines(t *testing.T) {
 - {datasets: [uai], methods: [majority], seeds: [1]}
 abuot: none
 `))
-	require.ErrorContains(t, err, "fan_out; 1 more methods refuse it\n", "of line 9, for both methods")
+	require.ErrorContains(t, err, "fan_out; refused by 2 methods in all\n", "of line 9, for both methods")
 	var found []string
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		line, _, _ = strings.Cut(strings.TrimPrefix(line, "experiment: x.yaml:"), ": choose")

@@ -45,8 +45,8 @@ import (
 // Export writes every result at the paths, which are as for continual.ReadResults, into a store, and returns how many.
 // A run has the same id at each export: the second replaces the first. A run that lies in its folder and in a pack too
 // is written once, of its folder, which has more. It returns an error that names the file if a result or its metrics
-// cannot be read, and an error if there is no result. If ctx ends, it stops before it reads or writes the next run and
-// returns ctx's error.
+// cannot be read or its scores do not follow from its matrices, and an error if there is no result. If ctx ends, it
+// stops before it reads or writes the next run and returns ctx's error.
 func Export(ctx context.Context, store string, paths ...string) (int, error) {
 	found, err := continual.ReadResultsContext(ctx, paths...)
 	if err != nil {
@@ -55,6 +55,11 @@ func Export(ctx context.Context, store string, paths ...string) (int, error) {
 	if len(found) == 0 {
 		return 0, fmt.Errorf("mlflow: there is no %s under %s: name folders of finished runs or packed results",
 			continual.ResultFile, strings.Join(paths, ", "))
+	}
+	for _, s := range found {
+		if err := s.Result.Check(); err != nil {
+			return 0, fmt.Errorf("mlflow: %s: %w", s.Path, err)
+		}
 	}
 	if store, err = filepath.Abs(store); err != nil {
 		return 0, fmt.Errorf("mlflow: %w", err)
@@ -68,9 +73,6 @@ func Export(ctx context.Context, store string, paths ...string) (int, error) {
 		}
 		if ctx.Err() != nil {
 			return len(done), ctx.Err()
-		}
-		if err := found[i].Result.Check(); err != nil {
-			return len(done), fmt.Errorf("mlflow: %s: %w", found[i].Path, err)
 		}
 		if err := export(ctx, store, id, &found[i]); err != nil {
 			return len(done), fmt.Errorf("mlflow: %s: %w", found[i].Path, err)
