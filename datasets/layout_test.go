@@ -363,7 +363,7 @@ func TestLayoutErrors(t *testing.T) {
 		"class beyond": {LayoutOGB, table("node-label.csv.gz", "0\n9\n1\n1\n"),
 			"class id 9 in 4 lines: want classes from 0, one for every node; give nodes without a label a class"},
 		"no features": {LayoutOGB, ogb.with("raw/node-feat.csv.gz", nil),
-			"raw/node-feat.csv.gz: missing: there are no node features; add it, or read only the topology"},
+			"raw/node-feat.csv.gz: missing: there are no node features: add it, or take only the graph"},
 		"NaN feature":   {LayoutOGB, table("node-feat.csv.gz", "1,2\n1,nan\n1,2\n1,2\n"), `raw/node-feat.csv.gz: line 2, column 2 is "nan", want a finite number`},
 		"giant feature": {LayoutOGB, table("node-feat.csv.gz", "1,2\n1,2\n1e40,2\n1,2\n"), `line 3, column 1 is "1e40", want a number within float32`},
 		"empty feature": {LayoutOGB, table("node-feat.csv.gz", "1,2\n1,2\n1,\n1,2\n"), `line 3, column 2 is "", want a finite number`},

@@ -37,6 +37,9 @@ func writable(dir string) error {
 	for !exists(dir) && filepath.Dir(dir) != dir {
 		dir = filepath.Dir(dir)
 	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() { // the command says what is wrong with it
+		return nil
+	}
 	f, err := os.CreateTemp(dir, ".saot-*")
 	if err != nil {
 		return fmt.Errorf("nothing can be written there: %w", err)

@@ -149,7 +149,8 @@ func convert(ctx context.Context, jupyter, work string, paths []string) error {
 	command.WaitDelay = 10 * time.Second
 	output, err := command.CombinedOutput()
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("course: %w: install Jupyter, or name its command with --jupyter or $SAOT_JUPYTER", err)
+		return fmt.Errorf("course: %s nbconvert: %w: install Jupyter, or name its command with --jupyter or "+
+			"$SAOT_JUPYTER", jupyter, err)
 	}
 	if err := errors.Join(err, ctx.Err()); err != nil {
 		return fmt.Errorf("course: %s nbconvert: %w; its Python needs the packages nbconvert and latex2mathml: %s",

@@ -19,10 +19,11 @@ import (
 // the table have figures, and orders the rows; a note names the others. Datasets on which fewer than half of a table's
 // methods ran are left out and named in a note.
 //
-// It returns an error if a method ran with two settings on a dataset, if no run has a score by the converged probe or
+// It returns an error if several programs or engines made the runs (see Mixed), if a method ran with two settings on a
+// dataset, if no run has a score by the converged probe or
 // by its own classifier, and where Tables does.
 func Across(groups []*Group, setting continual.Setting) ([]*Table, error) {
-	if err := Comparable(groups); err != nil {
+	if err := comparableAcross(groups); err != nil {
 		return nil, err
 	}
 	var free, labeled []*Group
@@ -57,6 +58,7 @@ func Across(groups []*Group, setting continual.Setting) ([]*Table, error) {
 		return nil, fmt.Errorf("experiment: no run has a score under %s by the converged probe or its own classifier",
 			setting)
 	}
+	tables[len(tables)-1].noteMachines(groups)
 	return tables, nil
 }
 

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -149,4 +150,36 @@ func TestAcrossByHand(t *testing.T) {
 	_, err = Across(groups, continual.ClassIL)
 	require.ErrorContains(t, err, "saot ran with two settings on uai")
 	require.ErrorContains(t, err, `"saot, note x" in `)
+}
+
+// One program has to have made all columns, and one kind of CPU, or a note says that several did.
+func TestAcrossIsOfOneProgramAndMachine(t *testing.T) {
+	on := func(dataset, version, cpu string, method string) *continual.Result {
+		r := resultOf(method, 0, 80, 0)
+		r.Dataset.Name, r.Versions.Module, r.Machine.Processor = dataset, version, cpu
+		r.Config = json.RawMessage(`{"method": "` + method + `", "settings": {}}`)
+		return r
+	}
+	groups := collected(t, on("uai", "v1", "A", "saot"), on("uai", "v1", "A", "gae"), on("cora", "v2", "B", "saot"),
+		on("cora", "v2", "B", "gae"))
+	require.NoError(t, Comparable(groups), "a dataset has one program")
+	for name, refuses := range map[string]func() error{
+		"across": func() error { _, err := Across(groups, continual.ClassIL); return err },
+		"overview": func() error {
+			_, err := NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed, "")
+			return err
+		},
+	} {
+		require.ErrorContains(t, refuses(), "version is v2 in the first and v1 in the second: choose with --only", name)
+	}
+	mixed, _ := Mixed(groups)
+	tables, err := Across(mixed, continual.ClassIL)
+	require.NoError(t, err)
+	const note = "All rows: the runs are of several kinds of CPU, which may round differently: A (2 runs), B (2 runs)."
+	require.Contains(t, tables[len(tables)-1].Notes, note)
+	each, err := Tables(groups)
+	require.NoError(t, err)
+	for _, table := range each {
+		require.NotContains(t, strings.Join(table.Notes, " "), "CPU", "each dataset has one")
+	}
 }

@@ -66,7 +66,7 @@ func Compare(first, second []*Group) (*Comparison, error) {
 	var ordered [2][]*Group
 	for i, groups := range [][]*Group{first, second} {
 		merged, programs := Mixed(groups)
-		c.Programs[i], c.Machines[i], sets[i] = programs, machinesOf(groups), map[string]*Group{}
+		c.Programs[i], c.Machines[i], sets[i] = programs, slices.Sorted(maps.Keys(machinesOf(groups))), map[string]*Group{}
 		for _, g := range merged {
 			if known := sets[i][g.key()]; known != nil {
 				return nil, fmt.Errorf("experiment: %s and %s are one run by several programs: name folders with the "+
@@ -140,19 +140,6 @@ func (a Apart) List() string {
 		parts = append(parts, fmt.Sprintf("%s (%s and %s)", name, orNone(values[0]), orNone(values[1])))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// machinesOf names the machines that made runs, as far as these record them, without the number of threads.
-func machinesOf(groups []*Group) []string {
-	names := map[string]bool{}
-	for _, g := range groups {
-		for _, r := range g.Runs {
-			if m := r.Machine; m.Processor != "" {
-				names[m.Processor] = true
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(names))
 }
 
 func runsOf(set map[string]*Group) (n int) {

@@ -260,6 +260,25 @@ func Comparable(groups []*Group) error {
 	return nil
 }
 
+// comparableAcross is Comparable for what joins datasets, which one program has to have made.
+func comparableAcross(groups []*Group) error {
+	if err := Comparable(groups); err != nil {
+		return err
+	}
+	for _, name := range []string{"engine", "version"} {
+		for _, g := range groups {
+			first := groups[0]
+			was, _ := first.condition(name)
+			if value, _ := g.condition(name); value != was && value != mixed && was != mixed {
+				return fmt.Errorf("experiment: %s (%s) and %s (%s) cannot stand in what joins datasets: %s is %s in the "+
+					"first and %s in the second: choose with %s or %s%s", first.path(), first.Dataset, g.path(), g.Dataset,
+					name, orNone(was), orNone(value), first.only(name), g.only(name), mixing[name])
+			}
+		}
+	}
+	return nil
+}
+
 // mixing is the advice about what runs of one table may differ in.
 var mixing = map[string]string{"engine": " (or let engines and versions differ with --mixed)",
 	"version": " (or let versions and engines differ with --mixed)"}

@@ -74,9 +74,9 @@ type Duel struct {
 // against each other one.
 //
 // It returns an error if fewer than two methods or two blocks remain, if the method named is not among them, if a
-// method ran with several settings on a stream, and where Tables does.
+// method ran with several settings on a stream, and where Across does.
 func NewOverview(groups []*Group, s continual.Setting, p continual.Probe, by Blocks, name string) (*Overview, error) {
-	if err := Comparable(groups); err != nil {
+	if err := comparableAcross(groups); err != nil {
 		return nil, err
 	}
 	o := &Overview{Setting: s, Probe: p}

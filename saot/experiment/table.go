@@ -120,7 +120,9 @@ func Tables(groups []*Group) ([]*Table, error) {
 	}
 	var tables []*Table
 	for _, of := range ByDataset(groups) {
-		tables = append(tables, newTable(of, paper))
+		t := newTable(of, paper)
+		t.noteMachines(of)
+		tables = append(tables, t)
 	}
 	return tables, nil
 }
