@@ -66,7 +66,8 @@ func Compare(first, second []*Group) (*Comparison, error) {
 	var ordered [2][]*Group
 	for i, groups := range [][]*Group{first, second} {
 		merged, programs := Mixed(groups)
-		c.Programs[i], c.Machines[i], sets[i] = programs, slices.Sorted(maps.Keys(machinesOf(groups))), map[string]*Group{}
+		c.Programs[i], c.Machines[i] = programs, slices.Sorted(maps.Keys(machinesOf(groups)))
+		sets[i] = map[string]*Group{}
 		for _, g := range merged {
 			if known := sets[i][g.key()]; known != nil {
 				return nil, fmt.Errorf("experiment: %s and %s are one run by several programs: name folders with the "+

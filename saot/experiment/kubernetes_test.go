@@ -129,7 +129,7 @@ func TestManifestWants(t *testing.T) {
 		{func(o *KubernetesOptions) { o.Image = "" }, "image"},
 		{func(o *KubernetesOptions) { o.Claim = "" }, "claim"},
 		{func(o *KubernetesOptions) { o.Mount = "saot" }, "absolute"},
-		{func(o *KubernetesOptions) { o.Mount = "/" }, "not /"},
+		{func(o *KubernetesOptions) { o.Mount = "/" }, "other than /"},
 		{func(o *KubernetesOptions) { o.Specs = nil }, "spec"},
 	} {
 		o := manifestOptions()
