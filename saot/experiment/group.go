@@ -270,8 +270,8 @@ func comparableAcross(groups []*Group) error {
 			first := groups[0]
 			was, _ := first.condition(name)
 			if value, _ := g.condition(name); value != was && value != mixed && was != mixed {
-				return fmt.Errorf("experiment: %s (%s) and %s (%s) cannot be joined: %s is %s in the first and %s in the "+
-					"second: choose with %s or %s%s", first.path(), first.Dataset, g.path(), g.Dataset, name,
+				return fmt.Errorf("experiment: %s (%s) and %s (%s) cannot be joined: %s is %s in the first and %s in "+
+					"the second: choose with %s or %s%s", first.path(), first.Dataset, g.path(), g.Dataset, name,
 					orNone(was), orNone(value), first.only(name), g.only(name), mixing[name])
 			}
 		}
