@@ -270,7 +270,7 @@ func TestArchiveClaims(t *testing.T) {
 			for _, fields := range [][]int{{20}, {24}, {20, 24}} { // packed and unpacked size in the central directory
 				want := refusal
 				if !slices.Contains(fields, 24) {
-					want = "x.zip" // what is read goes wrong somewhere
+					want = "x.zip" // the rest of the error depends on the layout
 				}
 				path := tc.files.archive(t, "x.zip", method)
 				raw, err := os.ReadFile(path)

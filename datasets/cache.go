@@ -139,7 +139,7 @@ func (c Cache) sum(path string) (string, error) {
 		return "", fmt.Errorf("datasets: %w", err)
 	}
 	if data, err := json.Marshal(memo{full, sum, now, began}); err == nil {
-		_ = file.Write(at, data) // without it the next time takes longer; Open tells of a folder that cannot be written
+		_ = file.Write(at, data) // optional, and Open reports a folder that cannot be written
 	}
 	return sum, nil
 }

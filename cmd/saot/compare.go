@@ -106,7 +106,7 @@ func equalRows(c *experiment.Comparison) [][]string {
 	return rows
 }
 
-// apartRows lists why runs of a method that both sets have are not compared.
+// apartRows lists the settings that keep runs of a method from being compared.
 func apartRows(c *experiment.Comparison) [][]string {
 	rows := [][]string{{"dataset", "method", "not compared: differs in (first and second)"}}
 	for _, a := range c.Apart {

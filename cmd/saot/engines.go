@@ -86,8 +86,8 @@ the addresses of missing packages are printed, for a machine with a network. ` +
 	return cmd
 }
 
-// tellUnusable says why an engine cannot be used: before the fetch what no library changes, after it the rest. Another
-// machine may share the folder, so the packages are fetched all the same.
+// tellUnusable says why an engine cannot be used: before the fetch, what no library changes; after it, the rest. The
+// packages are fetched in any case, because another machine may share the folder.
 func tellUnusable(cmd *cobra.Command, spec string, before bool) {
 	for _, c := range engine.Survey() {
 		if c.Spec == spec && c.Missing != "" && (c.Missing == engine.NoCgo || c.Missing == engine.NoGPU) == before {

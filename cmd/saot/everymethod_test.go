@@ -15,7 +15,7 @@ import (
 	"github.com/saot-go/saot/saot/method"
 )
 
-// One run of every method is confirmed from what it kept.
+// Audit confirms one run of every method from its checkpoint.
 func TestAuditOfEveryMethod(t *testing.T) {
 	tiny := map[string]string{"encoder.hidden": "16", "encoder.out": "8", "points": "8", "epochs": "2",
 		"fast_epochs": "2", "warm_up": "1", "hidden": "8", "out": "4", "encoders": "2", "encoder_width": "16",
@@ -35,7 +35,7 @@ func TestAuditOfEveryMethod(t *testing.T) {
 	require.Equal(t, len(dirs), strings.Count(stdout, ": confirmed ("), stdout)
 }
 
-// Two rows of a committed table come out again, from nothing.
+// Two runs of a committed table, done again, have the same scores.
 func TestQuickRowsFromNothing(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "sweep")
 	text, err := exec.Command(build(t), "sweep", "quick/table2", "--only", "1,2", "--engine", "go", "--out", out).

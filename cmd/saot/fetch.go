@@ -67,7 +67,7 @@ func missing(dir string, runs []experiment.Run) (store datasets.Store, entries [
 	return store, slices.DeleteFunc(entries, store.Ready), err
 }
 
-// checkData returns an error where a dataset of numbered runs is not there: each of them would fail.
+// checkData returns an error if the data of a numbered run are missing: the run would fail.
 func (o *sweepOptions) checkData(s *experiment.Sweep, numbers []int) error {
 	var runs []experiment.Run
 	for _, i := range numbers {

@@ -123,7 +123,7 @@ func finishedRun(dir string) (*continual.Result, error) {
 	return r, err
 }
 
-// checkedRun is finishedRun of a result whose scores follow from its matrices.
+// checkedRun is finishedRun, and returns an error if scores do not follow from their matrices.
 func checkedRun(dir string) (*continual.Result, error) {
 	r, err := finishedRun(dir)
 	if err == nil {

@@ -307,7 +307,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &unknown):
-		if unknown.GetSpecifiedShortnames() != "" { // all letters are near to one another
+		if unknown.GetSpecifiedShortnames() != "" { // a hint would name any flag
 			return usageError{err}
 		}
 		var names []string

@@ -77,7 +77,7 @@ func openDataset(ctx context.Context, r *experiment.Run) (*datasets.Dataset, err
 	return interruptible(ctx, loading, r.OpenDataset)
 }
 
-// whereNamed tells where the path of a graph that is not there comes from: no flag named it.
+// whereNamed adds to the error of a missing graph that the run's settings name it, since no flag did.
 func whereNamed(r *experiment.Run, err error) error {
 	if errors.Is(err, fs.ErrNotExist) && datasets.IsPath(r.Dataset) && !exists(r.Dataset) {
 		return fmt.Errorf("%w: the run's %s names it, so put the graph back there", err, experiment.ConfigFile)

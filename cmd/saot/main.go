@@ -223,7 +223,7 @@ var packagePrefix = regexp.MustCompile(`^((saot|datasets|graph|fetch|continual|r
 	`mlflow|rank|file|engine|playground|method|baseline|control|install|plotting|course|viewer|transport|symbolic|` +
 	`drift|encoder|licenses|view|replay|train|sweep): )+`)
 
-// innerPrefix is the same between other words, of packages whose names are no words of a message.
+// innerPrefix is the same inside a message, without package names that are also words of messages.
 var innerPrefix = regexp.MustCompile(`: ((datasets|continual|experiment|baseline|engine|metrics|mlflow): )+`)
 
 // oneLine puts the lines of an error, which are its parts, into one, and replaces control characters.

@@ -58,15 +58,14 @@ func (o *sweepOptions) list(ctx context.Context, out io.Writer, s *experiment.Sw
 	return cmp.Or(o.print(out, plan, plan.write), impossible(s, all, left))
 }
 
-// estimates are those of numbered runs, whose datasets are read for them. Their memory is returned for the runs.
+// estimates reads the data of numbered runs and returns their estimates. It frees the memory before the runs begin.
 func estimates(ctx context.Context, s *experiment.Sweep, numbers []int) ([]experiment.Estimate, error) {
 	defer debug.FreeOSMemory()
 	return interruptible(ctx, "the data were read for estimates: nothing was begun",
 		func() ([]experiment.Estimate, error) { return s.EstimatesOf(numbers), nil })
 }
 
-// possible is estimates, and an error where one of the runs cannot be done: the others would take their time before
-// that shows.
+// possible is estimates, and returns an error if one of the runs cannot be done, before the others take their time.
 func possible(ctx context.Context, s *experiment.Sweep, numbers []int) ([]experiment.Estimate, error) {
 	all, err := estimates(ctx, s, numbers)
 	if err != nil {
@@ -75,8 +74,8 @@ func possible(ctx context.Context, s *experiment.Sweep, numbers []int) ([]experi
 	return all, impossible(s, all, numbers)
 }
 
-// foresee returns the memory that runs are expected to take, and an error if one of those that are left cannot be done.
-// A task of a job needs neither, and does not read its data twice.
+// foresee returns the memory that runs are expected to take, and an error if one that is left cannot be done. For a task
+// of a job it does neither: the data would be read twice.
 func (o *sweepOptions) foresee(ctx context.Context, s *experiment.Sweep, left []int, bounded bool) ([]int64, error) {
 	if len(left) == 0 || len(o.only) > 0 && !bounded {
 		return make([]int64, len(s.Runs)), nil
@@ -100,7 +99,7 @@ func (o *sweepOptions) foresee(ctx context.Context, s *experiment.Sweep, left []
 	return bytes, err
 }
 
-// impossible says which of the numbered runs is the first that cannot be done, and has not failed before.
+// impossible returns an error for the first of the numbered runs that cannot be done and has not failed before.
 func impossible(s *experiment.Sweep, all []experiment.Estimate, numbers []int) error {
 	for _, n := range numbers {
 		if all[n].Err == nil {

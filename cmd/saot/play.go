@@ -134,7 +134,7 @@ to the playground. This needs what saot notebooks build needs.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			say := func(format string, args ...any) { _, _ = fmt.Fprintf(cmd.OutOrStdout(), format, args...) }
-			if withCourse { // first, for it may lack Jupyter, and the playground takes minutes
+			if withCourse { // first: Jupyter may be missing, and the playground takes minutes
 				o.Out = filepath.Join(out, "course")
 				o.Playground = ".."
 				if _, err := course.Build(cmd.Context(), o); err != nil {

@@ -115,12 +115,12 @@ func TestDamagedCheckpointAdvice(t *testing.T) {
 	require.Zero(t, status, stderr)
 }
 
-// A damaged checkpoint is no error while there is the one before it: work is done again, and the user hears why.
+// If the last checkpoint is damaged, the run continues from the one before it, with a warning.
 func TestDamagedCheckpointIsTold(t *testing.T) {
 	dir := begun(t, "--keep-model")
 	status, _, stderr := call(t, "run", "--resume", dir)
 	require.Zero(t, status, stderr)
-	model := filepath.Join(dir, continual.ModelFile) // as the last checkpoint was
+	model := filepath.Join(dir, continual.ModelFile) // a checkpoint after the last task
 	earlier, err := os.ReadFile(model)
 	require.NoError(t, err)
 	require.NoError(t, os.Rename(model, filepath.Join(dir, continual.EarlierFile)))
@@ -132,7 +132,7 @@ func TestDamagedCheckpointIsTold(t *testing.T) {
 	require.Regexp(t, "warning: continuing from the earlier checkpoint, file .*, reason .* is damaged", stderr)
 }
 
-// A run that the data cannot make is found before others take their time, in the words of a spec.
+// A sweep whose data cannot be cut as the spec says stops before its first run, and names the spec's field.
 func TestSweepRefusesWhatCannotBeDone(t *testing.T) {
 	spec := writeSpec(t, "runs:\n- datasets: [synthetic]\n  methods: [majority]\n  seeds: [0]\n"+
 		"- datasets: [synthetic]\n  methods: [majority]\n  seeds: [0]\n  stream: {classes_per_task: 100}\n")
@@ -145,7 +145,7 @@ func TestSweepRefusesWhatCannotBeDone(t *testing.T) {
 	}
 }
 
-// The path of a graph of one's own stands in the run's settings. What cannot be resumed says so.
+// If a graph has moved, errors say that the run's settings name its path.
 func TestGraphOfARunIsGone(t *testing.T) {
 	graph, out := ownGraph(t), filepath.Join(t.TempDir(), "run")
 	status, _, stderr := call(t, control("majority", "--dataset", graph, "--keep-model", "--out", out)...)

@@ -31,13 +31,13 @@ var (
 	}}
 )
 
-// writable returns an error where nothing can be written below a folder, which need not exist: better now than after
-// hours of work.
+// writable returns an error if nothing can be written below a folder, which need not exist. Commands call it before long
+// work.
 func writable(dir string) error {
 	for !exists(dir) && filepath.Dir(dir) != dir {
 		dir = filepath.Dir(dir)
 	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() { // the command says what is wrong with it
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() { // a file in the way, which the command names itself
 		return nil
 	}
 	f, err := os.CreateTemp(dir, ".saot-*")

@@ -62,7 +62,7 @@ func newShow(out io.Writer, mode logMode, r *experiment.Run) (*show, error) {
 	return s, nil
 }
 
-// warnings is a handler that says warnings alone, in the words of a command: "warning: message, name value".
+// warnings is a handler that prints only warnings, as commands do: "warning: message, name value".
 type warnings struct{ show *show }
 
 func (w warnings) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }

@@ -39,8 +39,8 @@ type sweepOptions struct {
 const sweepHelp = `Do all runs of a spec, a YAML file. Each run has a folder that is named after its settings. A sweep
 may be stopped and started at any time: it passes over runs that are done, and continues interrupted ones at their last
 finished task. Any number of sweeps may work in one folder at once, and no run is done twice. A run that fails leaves
-its error in failed.json and its log in log.txt, and does not stop the others. A run whose data make no such stream
-stops the sweep before its first run.
+its error in failed.json and its log in log.txt, and does not stop the others. If the data of a run cannot be cut as the
+spec says, the sweep stops before its first run.
 
 A spec has a list of entries under runs. An entry is the product of its datasets, methods, seeds and grid:
 
@@ -115,7 +115,7 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 	if err := o.validate(cmd.Flags(), len(o.only)); err != nil {
 		return err
 	}
-	if err := engine.CheckName(o.engine); err != nil { // nodes of a cluster may have what this machine lacks
+	if err := engine.CheckName(o.engine); err != nil { // only the name: nodes of a cluster may have other engines
 		return usageError{err}
 	}
 	if o.json && (!o.dry || o.launcher != experiment.Local) {

@@ -34,7 +34,7 @@ func Faultf(fields []string, format string, args ...any) *Fault {
 	return &Fault{fields, fmt.Sprintf(format, args...)}
 }
 
-// InFiles returns an error with the names that the fields of the struct v have in files, where it is a Fault.
+// InFiles writes a Fault with the names that the fields of the struct v have in files. Other errors stay as they are.
 func InFiles(err error, v any) error {
 	if _, ok := errors.AsType[*Fault](err); ok {
 		return errors.New(fields.InFiles(v).Replace(err.Error()))

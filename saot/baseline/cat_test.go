@@ -67,8 +67,7 @@ func scoreOf(t *testing.T, stream *datasets.Stream, l continual.Supervised) *con
 	return score
 }
 
-// The memories' claim: the same network, trained for as long, forgets the first task without them and keeps it with
-// them.
+// Methods with a memory forget less than the same network, trained for as long without one.
 func TestMemoriesForgetLessThanFineTuning(t *testing.T) {
 	e := enginetest.Go(t)
 	stream := smallStream(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/saot-go/saot/saot/method"
 )
 
-// Labels of valid and test nodes change nothing that a supervised method learns, even where it is told: settings are
-// chosen on the former, and it is scored on the latter.
+// Labels of valid and test nodes change nothing that a supervised method learns, even if it is told them: settings are
+// chosen on valid nodes, and scores are of test nodes.
 func TestSupervisedLearnsFromTrainAlone(t *testing.T) {
 	e := enginetest.Go(t)
 	stream := sampledStream(t)

@@ -107,8 +107,8 @@ type Fit struct {
 }
 
 // ValidAP returns the average performance on the valid nodes after the last task, by which settings may be chosen: the
-// mean over the heads with valid nodes. It returns false if the probe does not keep valid apart from test, or if an
-// early result does not record it, which shows in that no head after any task has a figure above 0.
+// mean over the heads with valid nodes. It returns false if the probe does not keep valid apart from test, or if the
+// result is of an early program, which did not record it: then no head has a figure above 0 after any task.
 func (s *Score) ValidAP() (float64, bool) {
 	if s.Probe == ProbePaper {
 		return 0, false

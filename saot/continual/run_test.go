@@ -261,7 +261,7 @@ func TestRunRefusesOptions(t *testing.T) {
 	}
 }
 
-// wayward breaks what a Learner has to return.
+// wayward returns what a Learner must not return.
 type wayward struct {
 	toyLearner
 	spoil   func(r *TaskReport) *TaskReport

@@ -132,7 +132,7 @@ func TestSupervisedWithoutValidNodes(t *testing.T) {
 	require.Equal(t, []Fit{{NoValid: true}}, last(some, ClassIL).Fits[2])
 }
 
-// A method may forget all: what an early result lacks is a figure after any task.
+// A valid AP of 0 counts if there is a figure after an earlier task: results of early programs have none.
 func TestValidAPOfZero(t *testing.T) {
 	s := &Score{Probe: ProbeHead, Fits: [][]Fit{{{Valid: 60}}, {{}}}}
 	ap, ok := s.ValidAP()

@@ -20,8 +20,7 @@ import (
 // methods ran are left out and named in a note.
 //
 // It returns an error if several programs or engines made the runs (see Mixed), if a method ran with two settings on a
-// dataset, if no run has a score by the converged probe or
-// by its own classifier, and where Tables does.
+// dataset, if no run has a score by the converged probe or by its own classifier, and where Tables does.
 func Across(groups []*Group, setting continual.Setting) ([]*Table, error) {
 	if err := comparableAcross(groups); err != nil {
 		return nil, err

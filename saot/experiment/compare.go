@@ -23,15 +23,15 @@ type Comparison struct {
 	Machines [2][]string `json:"machines"` // processors, as far as the results record them
 
 	Pairs []*Pair `json:"pairs"` // in the order of Collect
-	Apart []Apart `json:"apart"` // runs of the first that are not compared, as far as the second has the method
+	Apart []Apart `json:"apart"` // why runs of the first are not compared, for methods that the second has too
 }
 
-// Apart is a method on a dataset that both sets have, with other settings in the first than anywhere in the second.
+// Apart is runs of the first set whose method is in the second set, on the same dataset, only with other settings.
 type Apart struct {
 	Dataset string `json:"dataset"`
 	Label   string `json:"method"` // Group.Label in the first set
-	// Settings are those, by their names in Group.Settings, in which the runs of the second set that are most like it
-	// differ: values in the first and the second, empty where not recorded.
+	// Settings are the ones, by their names in Group.Settings, that differ from those of the most similar runs of the
+	// second set: the value in the first and in the second, empty if not recorded.
 	Settings map[string][2]string `json:"settings"`
 }
 
@@ -97,7 +97,8 @@ func Compare(first, second []*Group) (*Comparison, error) {
 	return c, nil
 }
 
-// apart says how groups of the first set that the second lacks differ from those of their method that the first lacks.
+// apart compares each unmatched group of the first set with the most similar unmatched group of the second that has its
+// dataset and method.
 func apart(ordered [2][]*Group, sets [2]map[string]*Group) []Apart {
 	out := []Apart{}
 	for _, g := range ordered[0] {

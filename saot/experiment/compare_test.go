@@ -97,7 +97,7 @@ func TestCompareByCommonScores(t *testing.T) {
 		c.Summary())
 }
 
-// Of the runs of a method that are elsewhere, those that differ in the fewest settings are named.
+// If a method has other settings in the second set, those that differ from the most similar run are named.
 func TestCompareNamesSettings(t *testing.T) {
 	collect := func(settings ...string) []*Group {
 		var results []*continual.Result

@@ -17,7 +17,7 @@ type Estimate struct {
 	Seconds float64
 	Bytes   int64  // largest resident set
 	Basis   string // what the figures come from
-	Err     error  // why the run cannot be done: the data make no stream as the spec wants it
+	Err     error  // why the run cannot be done: the data cannot be cut as the spec says
 
 	training float64 // the share of Seconds that is training, where a model says it
 }
@@ -31,9 +31,9 @@ func (s *Sweep) Estimates() []Estimate {
 	return s.EstimatesOf(numbers)
 }
 
-// EstimatesOf says what numbered runs of the sweep, whose data it reads, are expected to take, in a list of all runs:
-// what those of its folder that are like it have taken, or what a model says where there is none. Where the runs of its
-// method differ from it in more than epochs, they take more or less in the proportion of the model.
+// EstimatesOf reads the data of numbered runs of the sweep and returns a list of all runs in which these have
+// estimates. An estimate is what similar finished runs in the sweep's folder took, or what a model says if there are
+// none. If the finished runs differ from the run in more than epochs, the model scales what they took.
 func (s *Sweep) EstimatesOf(numbers []int) []Estimate {
 	e := &estimator{finished: map[string][]*past{}, shapes: map[string]*shape{}}
 	runs := s.all

@@ -260,7 +260,7 @@ func Comparable(groups []*Group) error {
 	return nil
 }
 
-// comparableAcross is Comparable for what joins datasets, which one program has to have made.
+// comparableAcross is Comparable for tables and tests that join datasets: all runs must be of one program and engine.
 func comparableAcross(groups []*Group) error {
 	if err := Comparable(groups); err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 // shape is what a model of time and memory knows of a stream.
 type shape struct {
 	err     error
-	fault   bool // err is of the spec: the data are there and make no such stream
+	fault   bool // err is a fault of the spec: the data cannot be cut as it says
 	tasks   []extent
 	columns int   // of the features
 	edges   int64 // of its largest task, each in both directions

@@ -274,7 +274,7 @@ type faults []faultAt
 type faultAt struct {
 	line int
 	text string
-	set  string // the setting that a method refuses, with its value, where it is one
+	set  string // the setting and value that a method refuses, if it is such a fault
 }
 
 // Error returns what is wrong, without its line.
@@ -310,7 +310,8 @@ func (f *faults) addSettings(m item[*method.Definition], all changes, err error)
 	}
 }
 
-// distinct keeps the first of equal faults, and the first method's of one setting that several methods refuse.
+// distinct keeps the first of equal faults. Of a setting that several methods refuse it keeps the first fault, and adds
+// how many refuse it.
 func (f faults) distinct() (kept faults) {
 	seen, methods := map[faultAt]bool{}, map[faultAt]int{}
 	for _, fault := range f {

@@ -97,7 +97,7 @@ func Families(groups []*Group) [][]*Group {
 	return divided(groups, func(g *Group) string { return g.Dataset + "\n" + g.Method })
 }
 
-// orMixed is the other advice for runs that differ in what made them.
+// orMixed is more advice for runs that differ in what made them.
 var orMixed = map[string]string{"engine": ", or take all with --mixed", "version": ", or take all with --mixed"}
 
 func (g *Group) point(family []*Group) (Point, error) {

@@ -25,7 +25,7 @@ type WorkOptions struct {
 	Workers     int     // runs at a time; 0 means 1
 	Memory      int64   // bytes that they may take together by Bytes; 0 is no bound
 	Bytes       []int64 // what each run is expected to take; may be nil where Memory is 0
-	RetryFailed bool    // do again what has failed before Work began; what fails after that is left
+	RetryFailed bool    // do again runs that failed before Work began, and not those that fail after it
 	// Wait is how often Work looks again for runs that other processes hold, until there is none. 0 leaves them to the
 	// others. The task of a scheduler waits: a file system may hold the lock of a node that is gone for a while.
 	Wait time.Duration
