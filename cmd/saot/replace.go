@@ -31,8 +31,8 @@ var (
 	}}
 )
 
-// writable returns an error if nothing can be written below a folder, which need not exist. Commands call it before long
-// work.
+// writable returns an error if nothing can be written below a folder, which need not exist. Commands call it before
+// long work.
 func writable(dir string) error {
 	for !exists(dir) && filepath.Dir(dir) != dir {
 		dir = filepath.Dir(dir)

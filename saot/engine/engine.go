@@ -244,8 +244,8 @@ func parseSpec(text string) (spec, error) {
 	return spec{}, unknown
 }
 
-// CheckName returns ErrUnknown, listing the known names, for a name that Open does not know. It does not try whether the
-// engine works on this machine. The empty name means the fastest engine.
+// CheckName returns ErrUnknown, listing the known names, for a name that Open does not know. It does not try whether
+// the engine works on this machine. The empty name means the fastest engine.
 func CheckName(name string) error {
 	if name == "" {
 		return nil
