@@ -73,7 +73,8 @@ const (
 	// Literal takes KL unscaled, with 1/ε in its gradient, Frobenius with a factor M², and L_str as the mean over
 	// entries. The paper has no formula for KL and no unit of L_str. With KL the gradients of L_mat, α·L_str and
 	// β·L_skd are then of one order: α and β in [0, 1] weigh terms against each other. On corafull-topology they are
-	// about 1 to 1 to 0.3, medians over the tasks of results/sensitivity (diagnostics gradient_matching and so on).
+	// about 1 to 1 to 0.3, medians over the tasks of results/sensitivity at α = 1 and β = 0.5
+	// (diagnostics gradient_matching and so on).
 	Literal
 )
 

@@ -172,7 +172,8 @@ func notInQueue(cmd *cobra.Command, s *experiment.Sweep, left []int) (free []int
 	return free, err
 }
 
-// demand is what a task may take: by the flags, or by the estimates of the runs.
+// demand is what a task may take: by the flags, or by the estimates of the runs. It returns an error if a run cannot be
+// done.
 func (o *sweepOptions) demand(ctx context.Context, s *experiment.Sweep, numbers []int) (experiment.Demand, error) {
 	all, err := possible(ctx, s, numbers)
 	if err != nil {

@@ -97,16 +97,13 @@ func Families(groups []*Group) [][]*Group {
 	return divided(groups, func(g *Group) string { return g.Dataset + "\n" + g.Method })
 }
 
-// orMixed is more advice for runs that differ in what made them.
-var orMixed = map[string]string{"engine": ", or take all with --mixed", "version": ", or take all with --mixed"}
-
 func (g *Group) point(family []*Group) (Point, error) {
 	p := Point{Settings: map[string]string{}, Seeds: g.Seeds()}
 	for name, value := range g.Settings {
 		if slices.ContainsFunc(family, func(o *Group) bool { return o.Settings[name] != value }) {
 			if !g.own[name] {
 				return p, fmt.Errorf("experiment: the runs of %s on %s differ in %s, which is not a setting of the "+
-					"method: choose some with %s%s", g.Method, g.Dataset, name, g.only(name), orMixed[name])
+					"method: choose some with %s%s", g.Method, g.Dataset, name, g.only(name), mixing[name])
 			}
 			p.Settings[name] = value
 		}
