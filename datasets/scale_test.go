@@ -23,11 +23,9 @@ import (
 	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 	"github.com/stretchr/testify/require"
-
-	"github.com/saot-go/saot/internal/parallel"
 )
 
-// The tests below write files of the size of ogbn-products and Reddit, times SAOT_SCALE (1 is the full size: 8 GB of
+// The tests of scale write files of the size of the paper's benchmarks, times SAOT_SCALE (1 is the full size: 8 GB of
 // temporary files, 10 minutes), and hold reading to its bounds. Readers run in a process of their own, so that its peak
 // memory is theirs.
 
@@ -62,7 +60,7 @@ type scaleRun struct {
 	Notes   []string
 }
 
-// TestScaleChild reads a dataset for TestScaleProducts, TestScaleReddit and TestCacheIsShared.
+// TestScaleChild reads a dataset for the tests of scale and TestCacheIsShared.
 func TestScaleChild(t *testing.T) {
 	what := strings.Split(os.Getenv("SAOT_SCALE_CHILD"), "|")
 	if len(what) != 3 {
@@ -215,51 +213,8 @@ func community(rng *rand.Rand, i, n int) int {
 	if rng.IntN(4) == 0 {
 		return rng.IntN(n)
 	}
-	return (i + rng.IntN(2000) + n - 1000) % n
-}
-
-func TestScaleProducts(t *testing.T) {
-	s := scale(t)
-	nodes, edges := int(2_449_029*s), int(61_859_140*s)
-	dir := scaleDir(t)
-	write := func(name string, content func(w *bufio.Writer, line []byte, rng *rand.Rand)) string {
-		return writeGzip(t, filepath.Join(dir, name),
-			func(w *bufio.Writer) { content(w, make([]byte, 0, 1<<12), rand.New(rand.NewPCG(1, uint64(len(name))))) })
-	}
-	t.Log("writing", nodes, "nodes and", edges, "edges")
-	gz := make([]string, 5)
-	parallel.Do(2, func(p int) {
-		if p == 0 {
-			gz[0] = write(ogbFeatures, func(w *bufio.Writer, line []byte, rng *rand.Rand) {
-				for range nodes {
-					line = line[:0]
-					for range 100 {
-						line = append(strconv.AppendFloat(line, float64(float32(rng.NormFloat64())), 'g', -1, 32), ',')
-					}
-					line[len(line)-1] = '\n'
-					_, _ = w.Write(line)
-				}
-			})
-			return
-		}
-		gz[1] = write(ogbEdges, func(w *bufio.Writer, line []byte, rng *rand.Rand) {
-			for range edges {
-				i := rng.IntN(nodes)
-				line = append(strconv.AppendInt(line[:0], int64(i), 10), ',')
-				_, _ = w.Write(append(strconv.AppendInt(line, int64(community(rng, i, nodes)), 10), '\n'))
-			}
-		})
-		gz[2] = write(ogbLabels, func(w *bufio.Writer, line []byte, rng *rand.Rand) {
-			for i := range nodes { // blocks, so that most edges stay in a class
-				_, _ = w.Write(append(strconv.AppendInt(line[:0], int64(i*47/nodes), 10), '\n'))
-			}
-		})
-		gz[3] = write(ogbNodeCount, func(w *bufio.Writer, _ []byte, _ *rand.Rand) { _, _ = fmt.Fprintln(w, nodes) })
-		gz[4] = write(ogbEdgeCount, func(w *bufio.Writer, _ []byte, _ *rand.Rand) { _, _ = fmt.Fprintln(w, edges) })
-	})
-	path := filepath.Join(dir, "products.zip")
-	zipFiles(t, path, gz, "products/raw/", zip.Store)
-	measure(t, LayoutOGB, path, gz, s >= 1)
+	reach := min(2000, n)
+	return (i + rng.IntN(reach) + n - reach/2) % n
 }
 
 // zipFiles puts files into an archive.
