@@ -158,6 +158,10 @@ func showRun(ctx context.Context, out io.Writer, r *continual.Result, dir string
 	if err := b.steps(ctx, dir); err != nil {
 		return err
 	}
+	fmt.Fprintf(&b.Builder, "%-24s%s\n", "made by", r.Program())
+	if machine := r.Machine.String(); machine != "" {
+		fmt.Fprintf(&b.Builder, "%-24s%s\n", "on", machine)
+	}
 	for _, made := range [][2]string{{"picture", matrixFile}, {"page", recordingPage}} {
 		if path := filepath.Join(dir, made[1]); exists(path) {
 			fmt.Fprintf(&b.Builder, "%-24s%s\n", made[0], path)

@@ -107,6 +107,7 @@ func TestShowInTheTerminal(t *testing.T) {
 	require.Regexp(t, `loss, total +\d+\.\d{3} → +\d+\.\d{3}  [▁-█]{8}\n`, stdout, "two steps a task")
 	require.Regexp(t, `marginal error, log10 +-\d`, stdout)
 	require.Contains(t, stdout, filepath.Join(dir, matrixFile))
+	require.Regexp(t, `\nmade by +saot \S+ .*on go \S+\non +\S.+, \d+ threads?\n`, stdout)
 	require.NotContains(t, stdout, "--html")
 
 	lines, err := os.ReadFile(filepath.Join(dir, metrics.LinesFile))

@@ -91,6 +91,8 @@ type runJSON struct {
 	Classes int         `json:"classes"`
 	Seed    uint64      `json:"seed"`
 	Engine  string      `json:"engine"`
+	Program string      `json:"program"` // saot's version and commit, and the engine's
+	Machine string      `json:"machine"`
 	Seconds float64     `json:"seconds"`
 	Scores  []scoreJSON `json:"scores"`
 	Notes   []string    `json:"notes"` // on the data
@@ -106,7 +108,8 @@ type scoreJSON struct {
 
 func runAsJSON(r *continual.Result, dir string) runJSON {
 	out := runJSON{Folder: dir, Method: r.Method, Dataset: r.Dataset.Name, Tasks: r.Dataset.Tasks,
-		Classes: r.Dataset.Classes, Seed: r.Seed, Engine: r.Engine.Name, Seconds: r.Seconds,
+		Classes: r.Dataset.Classes, Seed: r.Seed, Engine: r.Engine.Name, Program: r.Program(),
+		Machine: r.Machine.String(), Seconds: r.Seconds,
 		Notes: append([]string{}, r.Dataset.Notes...)}
 	for _, s := range r.Scores {
 		out.Scores = append(out.Scores, scoreJSON{s.Setting, s.Probe, s.AP, s.AF, s.Matrix})

@@ -40,7 +40,11 @@ func (m Machine) String() string {
 	if m.Vectors != "" {
 		words = append(words, m.Vectors)
 	}
-	return strings.Join(append(words, fmt.Sprintf("%d threads", m.Threads)), ", ")
+	threads := "1 thread"
+	if m.Threads != 1 {
+		threads = fmt.Sprintf("%d threads", m.Threads)
+	}
+	return strings.Join(append(words, threads), ", ")
 }
 
 // like reports whether both have one kind of processor, or that of one is not known.

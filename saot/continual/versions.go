@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 )
 
@@ -81,4 +83,16 @@ func versionsOf(info *debug.BuildInfo) Versions {
 		}
 	}
 	return v
+}
+
+// Program names in a line what made the result: the program's version and commit, and the engine.
+func (r *Result) Program() string {
+	program := r.Versions.Module
+	if commit := r.Versions.Commit; len(commit) >= 12 && !strings.Contains(program, commit[:12]) {
+		program += " " + commit[:12]
+	}
+	if build := r.Versions.Build; len(build) >= 12 {
+		program += " build " + build[:12]
+	}
+	return fmt.Sprintf("saot %s on %s %s", program, r.Engine.Name, r.Engine.Version)
 }

@@ -310,14 +310,7 @@ func Mixed(groups []*Group) (out []*Group, found []string) {
 			maps.Copy(byKey[key][i].Paths, copied.Paths)
 		}
 		for _, r := range g.Runs {
-			program := r.Versions.Module
-			if commit := r.Versions.Commit; len(commit) >= 12 && !strings.Contains(program, commit[:12]) {
-				program += " " + commit[:12]
-			}
-			if build := r.Versions.Build; len(build) >= 12 {
-				program += " build " + build[:12]
-			}
-			count[fmt.Sprintf("saot %s on %s %s", program, r.Engine.Name, r.Engine.Version)]++
+			count[r.Program()]++
 		}
 	}
 	apart := map[*Group]string{} // labels of groups that differ in their programs alone

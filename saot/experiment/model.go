@@ -125,7 +125,7 @@ const (
 	baseBytes       = 700e6   // the program, its engine and compiled graphs
 	nodeBytes       = 250_000 // a node of the largest batch: activations, gradients and their copies, at those widths
 	edgeBytes       = 512     // an edge of a graph taken whole: sums of 16 neighbors, in a few products at once
-	probeBytes      = 40      // an entry of the embeddings that the converged probe copies, with a share of the scores
+	probeBytes      = 80      // an entry of the embeddings that the converged probe copies, with a share of the scores
 	datasetCopies   = 2.5     // the arrays, those of the tasks, and what is made of them
 	defaultWidths   = 512 * 256
 	defaultWidthSum = 512 + 256
