@@ -13,8 +13,8 @@ import (
 )
 
 // Across returns AP of one setting with a column for each dataset: a table of the methods that see no labels, by the
-// converged probe, and one of those that see them, by their own classifier. The title names the seeds if all columns
-// have the same, otherwise each column's heading does. In each column a figure has its place: 1 for the highest, and
+// converged probe, and one of those that see them, by their own classifier. The title names the seeds that most
+// columns have, and the headings of the others theirs. In each column a figure has its place: 1 for the highest, and
 // the same for figures that are printed alike. The last column is the mean place over the datasets on which all rows of
 // the table have figures, and orders the rows; a note names the others. Datasets on which fewer than half of a table's
 // methods ran are left out and named in a note.
@@ -105,18 +105,31 @@ func newAcross(groups []*Group, of Column) (*Table, error) {
 	return t, nil
 }
 
-// seedsAbove returns the words on the seeds for the table's title if all columns have the same. These columns no longer
-// name them then.
+// seedsAbove returns the words for the table's title on the seeds that most columns have, or nothing if most have others.
+// The columns with these seeds no longer name them then.
 func (t *Table) seedsAbove() string {
 	columns := t.Columns[:len(t.Columns)-1] // the last is the mean place
-	own := func(c Column) bool { return !slices.Equal(c.Seeds, columns[0].Seeds) }
-	if len(columns) == 0 || slices.ContainsFunc(columns, own) {
+	var all [][]uint64
+	for _, c := range columns {
+		all = append(all, c.Seeds)
+	}
+	common := commonSeeds(all)
+	others := 0
+	for _, seeds := range all {
+		if !slices.Equal(seeds, common) {
+			others++
+		}
+	}
+	if 2*others >= len(columns) {
 		return ""
 	}
 	for c := range columns {
-		columns[c].above = true
+		columns[c].above = slices.Equal(columns[c].Seeds, common)
 	}
-	return overSeeds(columns[0].Seeds)
+	if others > 0 {
+		return fmt.Sprintf(" (n = %d, seeds %s, unless a column says otherwise)", len(common), seedList(common))
+	}
+	return overSeeds(common)
 }
 
 // byMethod returns the cells like the column that have a figure, by method and dataset, the methods in the order of the

@@ -32,7 +32,7 @@ func TestCellsOfOtherSeeds(t *testing.T) {
 	}
 }
 
-// The title names the seeds that all columns share; otherwise each column names its own.
+// The title names the seeds that most columns share, if there are such; the others name their own.
 func TestSeedsOfTheTitle(t *testing.T) {
 	headings := func(seeds ...[]uint64) (title string, columns []string) {
 		table := Table{}
@@ -52,6 +52,9 @@ func TestSeedsOfTheTitle(t *testing.T) {
 	title, columns = headings([]uint64{0, 1}, []uint64{0})
 	require.Empty(t, title)
 	require.Equal(t, []string{"uai (n = 2, seeds 0, 1)", "uai (n = 1, seeds 0)", "mean place"}, columns)
+	title, columns = headings([]uint64{0, 1}, []uint64{0}, []uint64{0, 1})
+	require.Equal(t, " (n = 2, seeds 0, 1, unless a column says otherwise)", title)
+	require.Equal(t, []string{"uai", "uai (n = 1, seeds 0)", "uai", "mean place"}, columns)
 	title, columns = headings()
 	require.Empty(t, title)
 	require.Equal(t, []string{"mean place"}, columns)

@@ -36,7 +36,7 @@ type Column struct {
 	Published bool // what the paper prints, not what was run
 
 	Seeds []uint64 // of most of its cells, in a table across datasets; nil in others, whose rows have their own
-	above bool     // the table's title names the seeds, because all columns have the same
+	above bool     // the table's title names the seeds, because most columns have the same
 }
 
 // heading is the title with the seeds, where the column has its own.
