@@ -127,7 +127,7 @@ func (t *Table) seedsAbove() string {
 		columns[c].above = slices.Equal(columns[c].Seeds, common)
 	}
 	if others > 0 {
-		return fmt.Sprintf(" (n = %d, seeds %s, unless a column says otherwise)", len(common), seedList(common))
+		return fmt.Sprintf(" (n = %d, seeds %s, unless noted)", len(common), seedList(common))
 	}
 	return overSeeds(common)
 }
@@ -217,7 +217,7 @@ func (t *Table) place() {
 		}
 	}
 	if len(partial) > 0 {
-		t.note("Not in the mean place, because a row has no figure there: " + strings.Join(partial, ", ") + ".")
+		t.note("The mean place leaves out " + strings.Join(partial, ", ") + ", where a row has no figure.")
 	}
 	t.Columns = append(t.Columns, Column{Title: "mean place", Measure: MeanPlace})
 	for r := range t.Rows {

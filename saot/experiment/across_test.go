@@ -53,7 +53,7 @@ func TestSeedsOfTheTitle(t *testing.T) {
 	require.Empty(t, title)
 	require.Equal(t, []string{"uai (n = 2, seeds 0, 1)", "uai (n = 1, seeds 0)", "mean place"}, columns)
 	title, columns = headings([]uint64{0, 1}, []uint64{0}, []uint64{0, 1})
-	require.Equal(t, " (n = 2, seeds 0, 1, unless a column says otherwise)", title)
+	require.Equal(t, " (n = 2, seeds 0, 1, unless noted)", title)
 	require.Equal(t, []string{"uai", "uai (n = 1, seeds 0)", "uai", "mean place"}, columns)
 	title, columns = headings()
 	require.Empty(t, title)
@@ -125,7 +125,7 @@ func TestAcrossByHand(t *testing.T) {
 		made(on("cora", resultOf("random", 0, 70, 0))))
 	partial, err := Across(part, continual.ClassIL)
 	require.NoError(t, err)
-	require.Equal(t, []string{"Not in the mean place, because a row has no figure there: cora."}, partial[0].Notes)
+	require.Equal(t, []string{"The mean place leaves out cora, where a row has no figure."}, partial[0].Notes)
 	require.Equal(t, "1.0", partial[0].text(&partial[0].Rows[0], 2))
 
 	// A method that ran on a dataset that is left out, and nowhere else, blanks no mean place.
