@@ -105,8 +105,8 @@ func newAcross(groups []*Group, of Column) (*Table, error) {
 	return t, nil
 }
 
-// seedsAbove returns the words for the table's title on the seeds that most columns have, or nothing if most have others.
-// The columns with these seeds no longer name them then.
+// seedsAbove returns the words for the table's title on the seeds that most columns have, or nothing if there are none
+// such. The columns with these seeds no longer name them then.
 func (t *Table) seedsAbove() string {
 	columns := t.Columns[:len(t.Columns)-1] // the last is the mean place
 	var all [][]uint64
