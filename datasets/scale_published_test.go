@@ -111,4 +111,5 @@ func TestScaleCoraFull(t *testing.T) {
 	read := readInChild(t, LayoutNPZ, path, "")
 	require.Equal(t, nodes, read.Nodes)
 	require.Equal(t, columns, read.Cols)
+	require.Greater(t, read.Edges, 2*nodes)
 }

@@ -17,6 +17,7 @@ func TestMachine(t *testing.T) {
 	require.Equal(t, "implementer 0x41, part 0xd0c", processorIn(strings.NewReader(arm)))
 
 	require.Equal(t, "Xeon, avx2, 2 threads", Machine{"linux/amd64", "Xeon", "avx2", 2}.String())
+	require.Equal(t, "Xeon, 1 thread", Machine{"linux/amd64", "Xeon", "", 1}.String())
 	require.Equal(t, "darwin/arm64, 8 threads", Machine{System: "darwin/arm64", Threads: 8}.String())
 	require.Empty(t, Machine{}.String())
 

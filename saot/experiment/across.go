@@ -13,11 +13,11 @@ import (
 )
 
 // Across returns AP of one setting with a column for each dataset: a table of the methods that see no labels, by the
-// converged probe, and one of those that see them, by their own classifier. The title names the seeds that most
-// columns have, and the headings of the others theirs. In each column a figure has its place: 1 for the highest, and
-// the same for figures that are printed alike. The last column is the mean place over the datasets on which all rows of
-// the table have figures, and orders the rows; a note names the others. Datasets on which fewer than half of a table's
-// methods ran are left out and named in a note.
+// converged probe, and one of those that see them, by their own classifier. The title names the seeds that more than
+// half of the columns have, and each other column's heading names its own. Without such a majority every heading names
+// its seeds. In each column a figure has its place: 1 for the highest, and the same for figures that are printed alike.
+// The last column is the mean place over the datasets on which all rows of the table have figures, and orders the rows;
+// a note names the others. Datasets on which fewer than half of a table's methods ran are left out and named in a note.
 //
 // It returns an error if several programs or engines made the runs (see Mixed), if a method ran with two settings on a
 // dataset, if no run has a score by the converged probe or by its own classifier, and where Tables does.
@@ -105,8 +105,8 @@ func newAcross(groups []*Group, of Column) (*Table, error) {
 	return t, nil
 }
 
-// seedsAbove returns the words for the table's title on the seeds that most columns have, or nothing if there are none
-// such. The columns with these seeds no longer name them then.
+// seedsAbove returns what the title says about the seeds that more than half of the columns have, or nothing if no
+// seeds do. Columns with these seeds then no longer name them.
 func (t *Table) seedsAbove() string {
 	columns := t.Columns[:len(t.Columns)-1] // the last is the mean place
 	var all [][]uint64

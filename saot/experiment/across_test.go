@@ -32,7 +32,7 @@ func TestCellsOfOtherSeeds(t *testing.T) {
 	}
 }
 
-// The title names the seeds that most columns share, if there are such; the others name their own.
+// The title names the seeds that most columns share, if any; the other columns name their own.
 func TestSeedsOfTheTitle(t *testing.T) {
 	headings := func(seeds ...[]uint64) (title string, columns []string) {
 		table := Table{}
