@@ -26,8 +26,8 @@ import (
 )
 
 // The tests of scale write files of the size of the paper's benchmarks, times SAOT_SCALE (1 is the full size: 8 GB of
-// temporary files, 10 minutes). Those of Reddit and ogbn-products hold reading to its bounds of memory. Readers run in a
-// process of their own, so that its peak memory is theirs.
+// temporary files, 10 minutes). Those of Reddit and ogbn-products hold reading to its bounds of memory. Readers run in
+// a process of their own, so that its peak memory is theirs.
 
 func scale(t *testing.T) float64 {
 	t.Helper()
