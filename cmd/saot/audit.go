@@ -39,7 +39,7 @@ It is 1 if one is not, or cannot be audited.`,
 		Example: `  saot run --keep-model --out runs/cora --dataset cora-ml
   saot audit runs/cora
   saot audit runs/table2                       every run of a sweep
-  saot audit results/compared.jsonl.gz`,
+  saot audit results/chosen.jsonl.gz`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, paths []string) error { return o.run(cmd.Context(), cmd.OutOrStdout(), paths) },
 	}

@@ -39,10 +39,10 @@ run. --streams takes the mean over the seeds of each stream as one block instead
 
 Methods are compared on the streams and seeds that all of them have. A method is left out if it has
 fewer than half of the seeds that are the most common on a stream. The output names what is left out.`,
-		Example: `  saot overview results/compared.jsonl.gz
-  saot overview results/compared.jsonl.gz --streams --format md
-  saot overview results/compared.jsonl.gz --against saot        saot against each other method
-  saot overview results/compared.jsonl.gz --figure ranks.svg    a critical-difference diagram
+		Example: `  saot overview results/chosen.jsonl.gz
+  saot overview results/chosen.jsonl.gz --streams --format md
+  saot overview results/chosen.jsonl.gz --against saot          saot against each other method
+  saot overview results/chosen.jsonl.gz --figure ranks.svg      a critical-difference diagram
   saot overview runs/table2 --setting task-il --json`,
 	}
 	onGroups(cmd, func(_ []string, sel selection) (writer, error) {

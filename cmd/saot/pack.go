@@ -57,8 +57,8 @@ func newUnpackCommand() *cobra.Command {
 		Short: "make run folders of packed results",
 		Long: `Write each result in a file of saot pack to its run folder below DIR. A result that is there already is
 left alone if it is the same. If any is different, nothing is written.`,
-		Example: `  saot unpack results/compared.jsonl.gz runs/compared
-  saot sweep real/compared --out runs/compared           does what is not done yet`,
+		Example: `  saot unpack results/ablations.jsonl.gz runs/ablations
+  saot sweep real/ablations --out runs/ablations          does what is not done yet`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var kept int

@@ -276,7 +276,7 @@ const tableExamples = `  saot table runs                                    Mark
   saot table runs --only split=fd01d5bd              of runs on several splits, those of one
   saot table runs --only method=saot --only method=gbt
   saot table results/quick/table2.jsonl.gz           of packed results, see saot pack
-  saot table --across results/compared.jsonl.gz      one table of all datasets
+  saot table --across results/chosen.jsonl.gz        one table of all datasets
   saot table --paper                                 the paper's Tables 2 to 4
   saot table --paper runs                            the same, only for the methods that were run`
 

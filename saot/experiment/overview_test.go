@@ -9,9 +9,9 @@ import (
 )
 
 // Ranks of the committed comparison, recounted from its table: go run ./cmd/saot table --across
-// results/compared.jsonl.gz.
+// results/chosen.jsonl.gz.
 func TestOverviewOfCommittedResults(t *testing.T) {
-	groups, err := Collect([]string{"../../results/compared.jsonl.gz"})
+	groups, err := Collect([]string{"../../results/chosen.jsonl.gz"})
 	require.NoError(t, err)
 	o, err := NewOverview(groups, continual.ClassIL, continual.ProbeConverged, ByStream, "")
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 // The committed results suffice for the paper's figures, as wide as two columns of print.
 func TestPaperPictures(t *testing.T) {
 	var groups []*experiment.Group
-	for _, path := range []string{"compared", "quick/fig3", "quick/buffer-class-il"} {
+	for _, path := range []string{"chosen", "quick/fig3", "quick/buffer-class-il"} {
 		some, err := experiment.Collect([]string{"../../../results/" + path + ".jsonl.gz"})
 		require.NoError(t, err)
 		groups = append(groups, some...)
