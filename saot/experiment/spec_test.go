@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -347,4 +348,34 @@ func FuzzParseSpec(f *testing.F) {
 			t.Fatal("a spec without runs is no spec")
 		}
 	})
+}
+
+// What real/from-cora-ml takes over is what chosen/cora-ml has.
+func TestSettingsFromCoraML(t *testing.T) {
+	chosen := map[string]map[string]any{} // by method
+	settings := func(r Run) (values map[string]any) {
+		text, err := json.Marshal(r.Of)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(text, &values))
+		return values
+	}
+	spec, err := OpenSpec("chosen/cora-ml")
+	require.NoError(t, err)
+	for _, r := range spec.Runs {
+		chosen[r.Method] = settings(r)
+	}
+	spec, err = OpenSpec("real/from-cora-ml")
+	require.NoError(t, err)
+	taken := map[string][]string{
+		"trace": {"learning_rate", "epochs", "fast_epochs", "warm_up"},
+		"cat":   {"learning_rate", "feature_rate", "encoders"},
+		"puma":  {"learning_rate", "epochs", "encoders"},
+	}
+	for _, r := range spec.Runs {
+		require.NotEmpty(t, taken[r.Method])
+		for _, name := range taken[r.Method] {
+			require.NotNil(t, settings(r)[name], name)
+			require.Equal(t, chosen[r.Method][name], settings(r)[name], "%s of %s", name, r.Method)
+		}
+	}
 }
