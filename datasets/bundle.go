@@ -245,8 +245,8 @@ func (b *bundle) inflate(name string, m *member) (io.Reader, error) {
 	return memory.Inflated(z, m.packed), nil
 }
 
-// readNPZ reads an npz file of the bundle. If it is compressed inside a zip archive, it is unpacked into a temporary
-// file first: its arrays are not read in order.
+// readNPZ reads an npz file of the bundle. One that is inside a zip archive is unpacked into a temporary file first:
+// its arrays are not read in order.
 func (b *bundle) readNPZ(name string, parse func(f *npzFile) error) error {
 	return b.read(name, func(m *member) error {
 		at, ok := m.File.(io.ReaderAt)

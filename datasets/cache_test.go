@@ -209,7 +209,7 @@ func TestCacheRace(t *testing.T) {
 		})
 	}
 	group.Wait()
-	left, err := filepath.Glob(filepath.Join(c.Dir, ".new-*"))
+	left, err := filepath.Glob(filepath.Join(c.Dir, unfinished))
 	require.NoError(t, err)
 	require.Empty(t, left)
 }

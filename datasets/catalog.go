@@ -38,8 +38,10 @@ type File struct {
 	// mirrors of the same bytes, in order; none for a stand-in's own file
 	URLs []string `json:"urls"`
 	// git's name of the file in the publisher's repository (fetch.Sums), known where SHA256 may not be
-	GitBlob string `json:"-"`
+	GitBlob string `json:"git_blob,omitempty"`
 	Copies  []Copy `json:"-"` // other files that go by this name and hold the same graph
+
+	Optional bool `json:"optional,omitempty"` // the dataset can be read without it
 }
 
 // Copy is a known file with other bytes than the published one.
@@ -337,7 +339,7 @@ func others() []Entry {
 			onDrive("flickr/adj_full.npz", "1crmsTbd1-2sEXsGwa2IKnIB7Zd3TmUsy"),
 			onDrive("flickr/feats.npy", "1join-XdvX3anJU_MLVtick7MgeAQiWIZ"),
 			onDrive("flickr/class_map.json", "1uxIkbtg5drHTsKt-PAsZZ4_yJmgFmle9"),
-			onDrive("flickr/role.json", "1htXCtuktuCW8TR8KiKfrFDAxUgekQoV7"),
+			optional(onDrive("flickr/role.json", "1htXCtuktuCW8TR8KiKfrFDAxUgekQoV7")),
 		},
 		License: "none stated",
 		Citation: "Zeng, Zhou, Srivastava, Kannan, Prasanna: GraphSAINT: Graph Sampling Based Inductive Learning " +
@@ -358,6 +360,11 @@ func onDrive(name, id string) File {
 		"https://drive.usercontent.google.com/download?id=" + id + "&confirm=t",
 		"https://docs.google.com/uc?export=download&id=" + id + "&confirm=t",
 	}}
+}
+
+func optional(f File) File {
+	f.Optional = true
+	return f
 }
 
 // Recipe names the benchmark whose published constants a method takes on a dataset. Methods choose their defaults by

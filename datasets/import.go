@@ -159,8 +159,10 @@ func (s Store) vouch(ctx context.Context, stage Store, e Entry, all []FileStatus
 	for _, f := range e.Files {
 		s.lend(stage, f)
 	}
-	if files, _ := stage.Present(e); files < len(e.Files) {
-		return false, nil
+	for _, f := range e.Files {
+		if _, err := os.Stat(stage.Path(f)); err != nil && !f.Optional {
+			return false, nil
+		}
 	}
 	path, err := stage.locate(e)
 	if err != nil {
@@ -195,6 +197,9 @@ func (e readElsewhere) Unwrap() error { return e.error }
 // file stays missing.
 func (s Store) lend(stage Store, f File) {
 	from, err := filepath.Abs(s.Path(f))
+	if err == nil {
+		_, err = os.Stat(from)
+	}
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(stage.Path(f)), 0o755)
 	}

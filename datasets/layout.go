@@ -40,8 +40,8 @@ const (
 	// edge.
 	LayoutOGB
 
-	// LayoutReddit is Reddit as DGL publishes it: reddit_graph.npz and reddit_data.npz. In the archive both are
-	// compressed a second time; the reader unpacks them into the system's temporary folder.
+	// LayoutReddit is Reddit as DGL publishes it: reddit_graph.npz and reddit_data.npz. Those in an archive are
+	// unpacked into the system's temporary folder.
 	LayoutReddit
 
 	// LayoutWikiCS is Wiki-CS's data.json: an object whose fields features, labels and links hold, for each node, a row

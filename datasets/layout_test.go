@@ -300,6 +300,8 @@ func TestNumbersOfColumns(t *testing.T) {
 	base := tinyCSV().with("labels.csv", []byte("0\n1\n1\n0\n"))
 	numbered := base.with("features.csv", []byte("0,1,2\n1,2,3\n4,5,6\n7,8,9"))
 	for _, f := range []files{numbered, numbered.with("edges.csv", []byte("0,1\n0,2\n")),
+		numbered.with("labels.csv", []byte("\ufeff0\n1\n1\n0\n")).with("features.csv",
+			[]byte("\ufeff0,1,2\n1,2,3\n4,5,6\n7,8,9")),
 		base.with("features.csv", nil).with("features.csv.gz", zipped("0,1,2\r\n1,2,3\r\n4,5,6\r\n7,8,9"))} {
 		_, err := LayoutCSV.load(f.folder(t, "own"), Options{})
 		require.ErrorContains(t, err, "line 1 is 0, 1, … 2, and that of labels.csv is 0, as pandas numbers columns")

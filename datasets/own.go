@@ -78,7 +78,11 @@ func (b *bundle) numbering(name string) (columns int) {
 	_ = b.read(name, func(m *member) error { // an error shows again when the table is read
 		in, err := b.inflate(name, m)
 		if err == nil {
-			columns = countsUp(bufio.NewReader(in))
+			buffered := bufio.NewReader(in)
+			if mark, _ := buffered.Peek(3); string(mark) == "\ufeff" { // as some editors put before UTF-8
+				_, _ = buffered.Discard(3)
+			}
+			columns = countsUp(buffered)
 		}
 		return err
 	})

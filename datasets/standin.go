@@ -256,7 +256,8 @@ func mixedFeatures(ds *Dataset, rng *rand.Rand) graph.Features {
 			for _, j := range near {
 				_, other := own.Row(int(j))
 				for k, v := range other {
-					row[k] += mixedShare / float32(len(near)) * v
+					part := float32(mixedShare / float32(len(near)) * v) // rounded: no processor fuses the two
+					row[k] += part
 				}
 			}
 		}

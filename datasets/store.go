@@ -352,8 +352,8 @@ func (e Entry) compareSize(ds *Dataset) {
 	}
 }
 
-// compareSeveral is compare for several files, which share one checksum. If it differs, they are read again to find the
-// one that changed.
+// compareSeveral is compare for several files, which share one checksum. If it differs, or some have none, they are
+// read again to find the one that changed.
 func (s Store) compareSeveral(e Entry, ds *Dataset, records map[string]fileRecord) error {
 	e.compareSize(ds)
 	var paths, sums []string
@@ -364,7 +364,8 @@ func (s Store) compareSeveral(e Entry, ds *Dataset, records map[string]fileRecor
 			}
 		}
 	}
-	if slices.Contains(sums, "") || combine(paths, sums) == ds.Checksum { // nothing to compare with, or equal
+	recorded := slices.ContainsFunc(sums, func(sum string) bool { return sum != "" })
+	if !recorded || combine(paths, sums) == ds.Checksum { // nothing to compare with, or equal
 		return nil
 	}
 	for _, f := range e.Files {

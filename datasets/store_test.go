@@ -432,6 +432,12 @@ func TestImportSeveral(t *testing.T) {
 	require.Equal(t, []State{Missing, Recorded, Unrecorded}, []State{all[0].State, all[1].State, all[2].State})
 	_, err = s.Import(t.Context(), e, filepath.Join(from, "c"), false)
 	require.ErrorContains(t, err, "import edges.csv, labels.csv")
+	for name, text := range map[string]string{"edges.csv": "0,1\n", "labels.csv": "1\n0\n",
+		"features.csv": "1,0\n0,1\n"} {
+		require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "own", name), []byte(text), 0o600))
+	}
+	_, err = s.open(e, Options{})
+	require.ErrorContains(t, err, "labels.csv: it has changed", "one without a record does not hide it")
 
 	require.NoError(t, os.WriteFile(filepath.Join(from, "labels.csv"), []byte("0\n1\n0\n"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(from, "features.csv"), []byte("1,0\n0,1\n1,1\n"), 0o600))
@@ -441,6 +447,25 @@ func TestImportSeveral(t *testing.T) {
 	e.Layout = Layout(99)
 	_, err = Store{Dir: t.TempDir()}.Import(t.Context(), e, from, true)
 	require.ErrorContains(t, err, "the layout layout(99) is not read from files")
+}
+
+// A file that the reader can do without may be missing, and the others are read and recorded.
+func TestImportWithoutOptionalFile(t *testing.T) {
+	e := Entry{Name: "small", Layout: LayoutSAINT, Folder: "small", True: Stats{Nodes: 4, Classes: 2}}
+	from := tinySAINT().folder(t, "small")
+	require.NoError(t, os.Remove(filepath.Join(from, saintRoles)))
+	for _, name := range []string{saintGraph, saintClasses, saintFeatures, saintRoles} {
+		e.Files = append(e.Files, File{Name: "small/" + name, Optional: name == saintRoles})
+	}
+	s := Store{Dir: t.TempDir()}
+	got, err := s.Import(t.Context(), e, from, false)
+	require.NoError(t, err)
+	for _, status := range got {
+		require.Equal(t, Recorded, status.State, status.File)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(from, saintClasses), []byte("rubbish"), 0o600))
+	_, err = s.Import(t.Context(), e, from, false)
+	require.ErrorContains(t, err, saintClasses)
 }
 
 // An archive of another layout goes the same way: fetched, read, recorded, opened, and from its unpacked folder too.

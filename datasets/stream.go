@@ -54,8 +54,10 @@ func (o StreamOptions) Validate() error {
 	bad.That(splitUnitNames.Has(o.SplitBy), "SplitBy", o.SplitBy, splitUnitNames.Choices())
 	bad.That(o.TrainRatio > 0, "TrainRatio", o.TrainRatio, "above 0")
 	bad.That(o.TestRatio > 0, "TestRatio", o.TestRatio, "above 0")
-	sum := fmt.Sprintf("%g + %g", o.TrainRatio, o.TestRatio)
-	bad.That(o.TrainRatio+o.TestRatio <= 1, "TrainRatio + TestRatio", sum, "at most 1")
+	if o.TrainRatio+o.TestRatio > 1 {
+		bad.Add(check.Faultf([]string{"TrainRatio", "TestRatio"},
+			"datasets: stream options: TrainRatio + TestRatio is %g + %g, want at most 1", o.TrainRatio, o.TestRatio))
+	}
 	bad.That(interTaskNames.Has(o.InterTask), "InterTask", o.InterTask, interTaskNames.Choices())
 	bad.That(o.First >= 0 && o.First <= 1, "First", o.First, "a share of the tasks, in [0, 1]")
 	return bad.Err()

@@ -42,16 +42,17 @@ func (o SyntheticOptions) withDefaults() SyntheticOptions {
 // Validate returns an error that names every field out of range.
 func (o SyntheticOptions) Validate() error {
 	o = o.withDefaults()
-	classes := max(1, o.Classes)
+	classes := min(max(1, o.Classes), maxClasses)
 	degree, words := float64(o.Nodes)/float64(8*classes), 4*topicsPerClass*classes
 	bad := check.In("datasets: synthetic options")
-	bad.That(o.Classes >= 1, "Classes", o.Classes, "at least 1")
-	bad.That(o.Nodes >= 10*classes && o.Nodes <= math.MaxInt32, "Nodes", o.Nodes, "at least 10 per class")
+	bad.That(o.Classes >= 1 && o.Classes <= maxClasses, "Classes", o.Classes, fmt.Sprintf("1 to %d", maxClasses))
+	bad.That(o.Nodes >= 10*classes && o.Nodes <= math.MaxInt32, "Nodes", o.Nodes,
+		fmt.Sprintf("at least 10 per class and at most %d", math.MaxInt32))
 	bad.That(o.Imbalance >= 1 && o.Imbalance <= 10, "Imbalance", o.Imbalance, "1 to 10")
 	bad.That(o.Degree > 0 && o.Degree <= degree, "Degree", o.Degree, "above 0 and at most Nodes/(8·Classes)")
 	checkPlanted(bad, o.Homophily, o.Spread)
 	bad.That(o.Vocabulary >= words && o.Vocabulary <= math.MaxInt32, "Vocabulary", o.Vocabulary,
-		fmt.Sprintf("at least %d per class", 4*topicsPerClass))
+		fmt.Sprintf("at least %d per class and at most %d", 4*topicsPerClass, math.MaxInt32))
 	bad.That(o.Words >= 1 && o.Words <= 10000, "Words", o.Words, "1 to 10000")
 	bad.That(o.Background > 0 && o.Background < 1, "Background", o.Background, "between 0 and 1")
 	return bad.Err()

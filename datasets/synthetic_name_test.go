@@ -17,12 +17,14 @@ func TestParseSynthetic(t *testing.T) {
 	require.Equal(t, SyntheticOptions{}, o)
 
 	for name, says := range map[string]string{
-		"synthetic:600":                  "neither synthetic nor begins with synthetic,",
-		"synthetic,size=3":               `"size" is unknown or comes twice: choose seed, nodes, classes`,
-		"synthetic,words=3,words=4":      `"words" is unknown or comes twice`,
-		"synthetic,homophily=much":       `homophily is "much", want a number`,
-		"synthetic,homophily=1.5":        "Homophily is 1.5, want above 0 and at most 1",
-		"synthetic,nodes=100,classes=20": "Nodes is 100, want at least 10 per class",
+		"synthetic:600":                         "neither synthetic nor begins with synthetic,",
+		"synthetic,size=3":                      `"size" is unknown or comes twice: choose seed, nodes, classes`,
+		"synthetic,words=3,words=4":             `"words" is unknown or comes twice`,
+		"synthetic,homophily=much":              `homophily is "much", want a number`,
+		"synthetic,homophily=1.5":               "Homophily is 1.5, want above 0 and at most 1",
+		"synthetic,nodes=100,classes=20":        "Nodes is 100, want at least 10 per class",
+		"synthetic,nodes=4294967296":            "want at least 10 per class and at most 2147483647",
+		"synthetic,classes=4611686018427387904": "Classes is 4611686018427387904, want 1 to 65536",
 	} {
 		_, err := Open(name, "", Options{})
 		if name != "synthetic:600" {

@@ -26,7 +26,7 @@ type BarOptions struct {
 	Title, XLabel, YLabel string
 	Y                     Limits // of the axis of values; zero takes 0 and the values. A bar beyond it ends in an arrow
 	References            []Reference
-	Decimals              int     // of the value above each bar; negative writes none
+	Decimals              int     // of the value above each bar; negative writes none but that of a bar with an arrow
 	Width, Height         float64 // of the data area, in points; 0 means 340 and 170
 
 	ignored []float64 // for each label, the value of a plan that ignores classes; nil for none
@@ -39,6 +39,9 @@ func Bars(labels []string, series []BarSeries, o BarOptions) (Figure, error) {
 	if len(labels) == 0 || len(series) == 0 {
 		return Figure{}, fmt.Errorf("plotting: bars %q: %d labels and %d series: want one or more of each",
 			o.Title, len(labels), len(series))
+	}
+	if err := checkArea(o.Width, o.Height); err != nil {
+		return Figure{}, fmt.Errorf("plotting: bars %q: %w", o.Title, err)
 	}
 	for _, s := range series {
 		if err := s.check(len(labels)); err != nil {
@@ -344,6 +347,9 @@ const histogramBins = 40
 // bin, in percent. It returns an error for no samples, an empty one, limits that are none, and a value that is not
 // finite.
 func Histograms(samples []Sample, o HistogramOptions) (Figure, error) {
+	if err := checkArea(o.Width, o.Height); err != nil {
+		return Figure{}, fmt.Errorf("plotting: histogram %q: %w", o.Title, err)
+	}
 	low, high := o.X.Low, o.X.High
 	if o.X == (Limits{}) {
 		low, high = math.Inf(1), math.Inf(-1)
@@ -361,7 +367,7 @@ func Histograms(samples []Sample, o HistogramOptions) (Figure, error) {
 			}
 		}
 	}
-	if low == high {
+	if low == high && o.X == (Limits{}) {
 		low, high = low-0.5, high+0.5
 	}
 	if len(samples) == 0 || !(low < high) {
@@ -372,8 +378,8 @@ func Histograms(samples []Sample, o HistogramOptions) (Figure, error) {
 	for k, s := range samples {
 		counts := make([]float64, histogramBins)
 		for _, v := range s.Values {
-			i := int((v - low) / (high - low) * histogramBins)
-			counts[min(max(i, 0), histogramBins-1)] += 100 / float64(len(s.Values))
+			at := (v - low) / (high - low) * histogramBins
+			counts[int(min(max(at, 0), histogramBins-1))] += 100 / float64(len(s.Values))
 		}
 		series[k].Name = s.Name
 		for i, share := range counts {

@@ -31,17 +31,18 @@ func (l Limits) axis(log bool) (low, high float64, err error) {
 // limit sets the axes that have limits.
 func (o CurveOptions) limit(p *plot.Plot) error {
 	for _, a := range []struct {
+		name   string
 		axis   *plot.Axis
 		to     Limits
 		log    bool
 		length float64
-	}{{&p.X, o.X, o.LogX, cmp.Or(o.Width, 340)}, {&p.Y, o.Y, o.LogY, cmp.Or(o.Height, 210)}} {
+	}{{"X", &p.X, o.X, o.LogX, cmp.Or(o.Width, 340)}, {"Y", &p.Y, o.Y, o.LogY, cmp.Or(o.Height, 210)}} {
 		if a.to == (Limits{}) {
 			continue
 		}
 		low, high, err := a.to.axis(a.log)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", a.name, err)
 		}
 		a.axis.Min, a.axis.Max = low, high
 		if a.log {
@@ -114,6 +115,21 @@ func (e *endLabels) add(name string, c *curve) {
 	e.names, e.curves = append(e.names, name), append(e.curves, c)
 }
 
+// heightAt returns the height of a curve where it ends or, if that comes first, where it passes x.
+func heightAt(points plotter.XYs, x float64) float64 {
+	byX := func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) }
+	sorted := slices.SortedStableFunc(slices.Values(points), byX)
+	k := slices.IndexFunc(sorted, func(p plotter.XY) bool { return p.X > x })
+	if k < 0 {
+		return sorted[len(sorted)-1].Y
+	}
+	if k == 0 {
+		return sorted[0].Y
+	}
+	a, b := sorted[k-1], sorted[k]
+	return a.Y + (b.Y-a.Y)*(x-a.X)/(b.X-a.X)
+}
+
 // attach adds the names to the right of a figure of the plot, moved apart where they would overlap. A hairline ties a
 // name that had to move to its curve.
 func (e *endLabels) attach(f Figure, p *plot.Plot) Figure {
@@ -124,8 +140,7 @@ func (e *endLabels) attach(f Figure, p *plot.Plot) Figure {
 	wanted := make([]vg.Length, len(e.names))
 	var widest vg.Length
 	for i, c := range e.curves {
-		last := slices.MaxFunc(c.points, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
-		at := f.data.Min.Y + vg.Length((last.Y-p.Y.Min)/(p.Y.Max-p.Y.Min))*f.data.Size().Y
+		at := f.data.Min.Y + vg.Length((heightAt(c.points, p.X.Max)-p.Y.Min)/(p.Y.Max-p.Y.Min))*f.data.Size().Y
 		order[i], wanted[i] = i, min(max(at, f.data.Min.Y), f.data.Max.Y)
 		widest = max(widest, style.Width(e.names[i]))
 	}

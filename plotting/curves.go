@@ -56,9 +56,8 @@ func Curves(series []Series, o CurveOptions) (Figure, error) {
 	if len(series) == 0 {
 		return Figure{}, fmt.Errorf("plotting: curves %q: no series", o.Title)
 	}
-	if !(o.Width >= 0 && o.Height >= 0) {
-		return Figure{}, fmt.Errorf("plotting: curves %q: a data area of %g by %g: want 0 or more",
-			o.Title, o.Width, o.Height)
+	if err := checkArea(o.Width, o.Height); err != nil {
+		return Figure{}, fmt.Errorf("plotting: curves %q: %w", o.Title, err)
 	}
 	p := newPlot(o.Title, o.XLabel, o.YLabel)
 	p.Add(quietGrid())

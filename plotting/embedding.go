@@ -42,8 +42,8 @@ type Plane struct {
 // NewPlane returns the plane of the first two principal components of all frames together, and the window that holds
 // them. Drawn on it, a point that stays does not move from frame to frame.
 //
-// frames: each [n, d], row major; n is at least 1 and may differ. It returns an error for no frames, rows that are not
-// whole, and an entry that is not finite.
+// frames: each [n, d], row major; n is at least 1 and may differ. It returns an error for fewer than two rows in all
+// frames together, rows that are not whole, and an entry that is not finite.
 func NewPlane(d int, frames ...[]float64) (*Plane, error) {
 	if d < 1 {
 		return nil, fmt.Errorf("plotting: plane: %d dimensions: want 1 or more", d)
@@ -129,8 +129,8 @@ func (o EmbeddingOptions) check(z []float64, n, d int) error {
 			return fmt.Errorf("options: After: %w", err)
 		}
 	}
-	if !(o.Side >= 0) {
-		return fmt.Errorf("a side of %g points: want 0 or more", o.Side)
+	if err := checkSize("Side", o.Side); err != nil {
+		return err
 	}
 	if o.Plane != nil && len(o.Plane.mean) != d {
 		return fmt.Errorf("%d dimensions on a plane of %d", d, len(o.Plane.mean))

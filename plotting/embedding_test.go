@@ -119,7 +119,7 @@ func TestEmbeddingErrors(t *testing.T) {
 		"After: 2 entries":                {z, 2, 2, EmbeddingOptions{After: []float64{1, 2}}},
 		"1 classes for 2 points":          {z, 2, 2, EmbeddingOptions{Classes: []int{0}}},
 		"class of point 1 is -1":          {z, 2, 2, EmbeddingOptions{Classes: []int{0, -1}}},
-		"a side of -1 points":             {z, 2, 2, EmbeddingOptions{Side: -1}},
+		"a Side of -1 points":             {z, 2, 2, EmbeddingOptions{Side: -1}},
 		"with a name if there are any (1": {z, 2, 2, EmbeddingOptions{Classes: []int{0, 1}, Names: []string{"a"}}},
 	} {
 		_, err := Embedding(c.z, c.n, c.d, c.o)

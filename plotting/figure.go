@@ -36,11 +36,11 @@ type Figure struct {
 func (f Figure) Size() (width, height float64) { return f.width.Points(), f.height.Points() }
 
 // Alt returns a text for readers who don't see the figure: its title and those of its parts, in reading order, each
-// once. A part without a title is named by its axes.
+// once. A part without a title is named by its axes, and so is a heat map.
 func (f Figure) Alt() string {
 	var texts []string
 	for _, text := range f.words {
-		if text = spoken(strings.Join(strings.Fields(text), " ")); !slices.Contains(texts, text) {
+		if text = spoken(strings.Join(strings.Fields(text), " ")); text != "" && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}

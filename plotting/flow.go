@@ -41,6 +41,9 @@ func (o FlowOptions) check(from, to int) error {
 			}
 		}
 	}
+	if err := checkSize("Side", o.Side); err != nil {
+		return err
+	}
 	if o.Truth != nil && len(o.Truth) != from {
 		return fmt.Errorf("%d true partners for %d points", len(o.Truth), from)
 	}

@@ -201,6 +201,9 @@ func Result(r *continual.Result, o MatrixOptions) (Figure, error) {
 			rows++
 		}
 	}
+	if rows == 0 {
+		return Figure{}, errors.New("plotting: the result has scores of no known setting and probe")
+	}
 	o.Columns = (len(panels) + rows - 1) / rows
 	f, err := Matrices(panels, o)
 	if err != nil {

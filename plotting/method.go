@@ -183,6 +183,9 @@ func fitMost(series []Series) Limits {
 		return Limits{}
 	}
 	pad(&most, 0.04)
+	if reach[lowest].Min >= most.Min {
+		return Limits{} // with flat lines the margin may hold it
+	}
 	if reach[lowest].Max < most.Min {
 		series[lowest].Name += ", below the axis"
 	} else {

@@ -189,10 +189,19 @@ func TestOverTasksFitsMost(t *testing.T) {
 		require.NotContains(t, whole, "below the axis")
 		require.Contains(t, whole, ">20</text>")
 	}
-	forgets := []Method{at("a", 90), at("b", 86), {Name: "c", Matrices: []continual.Matrix{{{90}, {5, 15}}}}}
-	f, err := OverTasks(forgets, AP, CurveOptions{})
+	var flat []Method
+	for _, ap := range []float64{100, 100, 95} {
+		flat = append(flat, Method{Name: "m", Matrices: []continual.Matrix{{{ap}, {ap, ap}}}})
+	}
+	f, err := OverTasks(flat, AP, CurveOptions{})
 	require.NoError(t, err)
 	svg, err := f.SVG()
+	require.NoError(t, err)
+	require.NotContains(t, string(svg), " the axis", "the margin of flat lines holds it")
+	forgets := []Method{at("a", 90), at("b", 86), {Name: "c", Matrices: []continual.Matrix{{{90}, {5, 15}}}}}
+	f, err = OverTasks(forgets, AP, CurveOptions{})
+	require.NoError(t, err)
+	svg, err = f.SVG()
 	require.NoError(t, err)
 	require.Contains(t, string(svg), ">c, leaves the axis</text>")
 }

@@ -64,8 +64,8 @@ func (o *PlanOptions) pooled(values []float64, n, m int, s Scale) (*grid, error)
 	if side < 0 {
 		return nil, fmt.Errorf("MaxSide is %d: want a positive number, or 0 for 1000", side)
 	}
-	if !(o.Side >= 0) || o.Side > 10_000 {
-		return nil, fmt.Errorf("a Side of %g points: want a positive number up to 10000, or 0 for %d", o.Side, planSide)
+	if err := checkSize("Side", o.Side); err != nil {
+		return nil, err
 	}
 	for _, j := range o.MaskedCols {
 		if j < 0 || j >= m {

@@ -37,6 +37,9 @@ func TradeOff(methods []Method, o TradeOffOptions) (Figure, error) {
 		return Figure{}, errors.New("plotting: trade-off: no methods")
 	}
 	points := &labeled{options: o}
+	if err := checkArea(o.Width, o.Height); err != nil {
+		return Figure{}, fmt.Errorf("plotting: trade-off %q: %w", o.Title, err)
+	}
 	var times []float64
 	for i, m := range methods {
 		if err := m.check(); err != nil {

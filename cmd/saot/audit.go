@@ -155,6 +155,9 @@ func (o *auditOptions) audit(ctx context.Context, dir string) (*continual.AuditR
 
 type auditJSON struct {
 	Path        string           `json:"path"`
+	Method      string           `json:"method,omitempty"`
+	Dataset     string           `json:"dataset,omitempty"`
+	Seed        *uint64          `json:"seed,omitempty"`
 	Verdict     string           `json:"verdict"` // confirmed, consistent, not confirmed, or not audited
 	Error       string           `json:"error,omitempty"`
 	Comparisons []comparisonJSON `json:"comparisons,omitempty"`
@@ -167,15 +170,22 @@ type comparisonJSON struct {
 	Probe   continual.Probe   `json:"probe"`
 	Largest float64           `json:"largest_difference"`
 	Differ  []int             `json:"tasks_that_differ,omitempty"` // from 0
+	// Accuracies on each task after the last one, in percent, and what follows from those found.
+	Recorded []float64 `json:"recorded"`
+	Found    []float64 `json:"found"`
+	AP       float64   `json:"ap"`
+	AF       float64   `json:"af"`
 }
 
 func auditAsJSON(path string, a *continual.AuditReport, failure error) auditJSON {
 	if failure != nil {
 		return auditJSON{Path: path, Verdict: "not audited", Error: oneLine(failure)}
 	}
-	out := auditJSON{Path: path, Verdict: a.Verdict().String(), Problems: a.Problems, Notes: a.Notes}
+	out := auditJSON{Path: path, Method: a.Result.Method, Dataset: a.Result.Dataset.Name, Seed: &a.Result.Seed,
+		Verdict: a.Verdict().String(), Problems: a.Problems, Notes: a.Notes}
 	for _, c := range a.Comparisons {
-		out.Comparisons = append(out.Comparisons, comparisonJSON{c.Setting, c.Probe, c.Largest, c.Differ})
+		out.Comparisons = append(out.Comparisons,
+			comparisonJSON{c.Setting, c.Probe, c.Largest, c.Differ, c.Recorded, c.Found, c.AP, c.AF})
 	}
 	return out
 }

@@ -12,6 +12,9 @@ func (o *sweepOptions) chooseMethods(runs []experiment.Run) error {
 	if len(o.methods) == 0 {
 		return nil
 	}
+	if o.index >= 0 {
+		return usagef("--index is a place in --only: leave out --method")
+	}
 	var chosen []int
 	for _, name := range o.methods {
 		of := func(r experiment.Run) bool { return r.Method == name }
@@ -31,7 +34,7 @@ func (o *sweepOptions) chooseMethods(runs []experiment.Run) error {
 		return usagef("--only and --method have no run in common")
 	}
 	slices.Sort(chosen)
-	o.only = chosen
+	o.only = slices.Compact(chosen)
 	return nil
 }
 

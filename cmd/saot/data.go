@@ -288,6 +288,9 @@ of these are missing it stays unrecorded. The original is left alone. saot data 
 				return err
 			}
 			all, err := store.Import(cmd.Context(), entries[0], args[1], trust)
+			if end := cmd.Context().Err(); err != nil && end != nil {
+				return interrupted{end, "interrupted: nothing was imported"}
+			}
 			if err != nil {
 				return err
 			}
@@ -307,6 +310,7 @@ func newDataVerifyCommand(dir *string) *cobra.Command {
 bytes), known copy, recorded (what came at the first fetch or import), unrecorded (nothing to compare with), wrong,
 missing.`,
 		Example: "  saot data verify\n  saot data verify cora-ml coauthor-cs",
+		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			store, entries, err := openEntries(*dir, args)
 			if err != nil {
@@ -316,7 +320,10 @@ missing.`,
 				return fmt.Errorf("the data folder %s does not exist: name another with --data", *dir)
 			}
 			all, unread := store.Verify(cmd.Context(), entries)
-			if unread != nil && (len(all) == 0 || cmd.Context().Err() != nil) {
+			if err := cmd.Context().Err(); err != nil {
+				return interrupted{err, "interrupted while files were checked"}
+			}
+			if unread != nil && len(all) == 0 {
 				return unread
 			}
 			if err := writeFiles(cmd.OutOrStdout(), &p, store, all); err != nil {

@@ -69,7 +69,7 @@ have no trained encoder.`,
 	f.SortFlags = false
 	f.StringVarP(&o.output, "output", "o", "", "file to write, such as cora"+embeddingsExt)
 	f.StringVar(&o.dataset, "dataset", "",
-		"another graph to embed: a dataset's name, synthetic:NODES, or a path: .npz, folder or zip; default: the run's")
+		"another graph to embed: a dataset's name, synthetic:NODES, or a path: "+pathsHelp+"; default: the run's")
 	o.addFlags(f)
 	cmd.MarkFlagsMutuallyExclusive("dataset", "split")
 	return cmd

@@ -208,15 +208,15 @@ func TestFailedStartRemovesItsFolders(t *testing.T) {
 	require.FileExists(t, filepath.Join(dir, "kept", "note"))
 }
 
-// Every setting of every method has a flag or, where a flag of the run has its name, --set alone; SAOT's flags are in
-// the help.
+// Every setting of every method has a flag, and SAOT's flags are in the help.
 func TestEverySettingHasAFlag(t *testing.T) {
 	flags := newRunCommand().Flags()
 	for _, d := range method.All() {
 		for _, field := range fields.All(d.Defaults(datasets.NoRecipe, method.Default)) {
-			f := flags.Lookup(flagOf(field.Path))
+			f := flags.Lookup(settingFlag(flags, field.Path))
 			require.NotNil(t, f, field.Path)
-			if _, ok := f.Value.(*setting); ok && d.Name == "saot" {
+			require.IsType(t, &setting{}, f.Value, field.Path)
+			if d.Name == "saot" {
 				require.False(t, f.Hidden, field.Path)
 				require.NotEmpty(t, f.Usage, field.Path)
 			}

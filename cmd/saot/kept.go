@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/pflag"
 
@@ -26,6 +27,10 @@ func (o *keptOptions) read(dir string) (*experiment.Run, *continual.Result, erro
 	result, err := finishedRun(dir)
 	if err != nil {
 		return nil, nil, err
+	}
+	if !exists(filepath.Join(dir, experiment.ConfigFile)) {
+		return nil, nil, fmt.Errorf("%s holds a result alone, as unpacked ones are: an encoder is kept by saot run "+
+			"and saot sweep with --keep-model", dir)
 	}
 	r, err := experiment.ReadRun(dir)
 	if err != nil {

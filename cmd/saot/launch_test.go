@@ -145,6 +145,13 @@ func TestSweepIndex(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, r.Seed == 3, state == experiment.Done, r.Name())
 	}
+	for _, path := range []string{folder, dir} {
+		status, _, stderr := call(t, "table", path)
+		require.Zero(t, status, stderr)
+		require.Equal(t, "3 runs in "+dir+" are not done: saot status "+dir+"\n", stderr)
+	}
+	status, _, stderr := call(t, "status", dir)
+	require.Zero(t, status, stderr)
 	status, stdout, stderr := call(t, "sweep", spec, "--out", dir, "--launcher", "slurm", "--dry-run")
 	require.Zero(t, status, stderr)
 	require.Equal(t, 1, strings.Count(stdout, "#SBATCH --array=0-2\n"), stdout)

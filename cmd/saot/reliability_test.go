@@ -136,7 +136,8 @@ func TestDamagedCheckpointIsTold(t *testing.T) {
 func TestSweepRefusesWhatCannotBeDone(t *testing.T) {
 	spec := writeSpec(t, "runs:\n- datasets: [synthetic]\n  methods: [majority]\n  seeds: [0]\n"+
 		"- datasets: [synthetic]\n  methods: [majority]\n  seeds: [0]\n  stream: {classes_per_task: 100}\n")
-	for _, args := range [][]string{{}, {"--workers", "2"}, {"--dry-run"}, {"--launcher", "slurm", "--dry-run"}} {
+	for _, args := range [][]string{{}, {"--workers", "2"}, {"--method", "majority"}, {"--dry-run"},
+		{"--launcher", "slurm", "--dry-run"}} {
 		out := filepath.Join(t.TempDir(), "sweep")
 		status, _, stderr := call(t, append([]string{"sweep", spec, "--out", out, "--engine", "go"}, args...)...)
 		require.Equal(t, exitFailure, status, "%v", args)

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/saot-go/saot/internal/file"
-	"github.com/saot-go/saot/internal/shell"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/experiment"
 	"github.com/saot-go/saot/saot/experiment/report"
@@ -58,17 +57,6 @@ type selection struct {
 	groups   []*experiment.Group
 	programs []string // that made the runs, under --mixed
 	undone   []string // lines about folders with runs that have no result
-}
-
-// undone says which of the folders have runs without a result: what is made of the rest looks like all of them.
-func undone(dirs []string) (lines []string) {
-	for _, dir := range dirs {
-		if n := experiment.Undone(dir); n > 0 {
-			lines = append(lines, fmt.Sprintf("%d runs in %s are not done: saot status %s", n, dir,
-				shell.Quote(dir)))
-		}
-	}
-	return lines
 }
 
 func writeLines(out io.Writer, prefix string, lines []string) error {
@@ -216,8 +204,15 @@ func newFiguresCommand() *cobra.Command {
 	cmd.Flags().StringVar(&name, "name", "", "name of the one figure to draw; default: all")
 	cmd.Flags().BoolVar(&paper, "paper", false, "only the paper's figures, in its layout, as wide as two columns")
 	cmd.Flags().Var(text{&probe}, "probe", "probe for --paper: converged or paper")
-	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return needs(cmd, "probe", "paper") }
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return checkPaperProbe(cmd, probe) }
 	return cmd
+}
+
+func checkPaperProbe(cmd *cobra.Command, probe continual.Probe) error {
+	if probe == continual.ProbeHead {
+		return usagef("--probe is %v: want converged or paper", probe)
+	}
+	return needs(cmd, "probe", "paper")
 }
 
 func names(pictures []report.Picture) string {

@@ -279,7 +279,7 @@ func TestResultsOfAnUnfinishedSweep(t *testing.T) {
 		})
 		write(t, filepath.Join(dir, "config.json"), "{}")
 	}
-	const line = "1 runs in runs are not done: saot status runs\n"
+	const line = "1 runs in runs are not done: saot run --resume runs/waits\n"
 	for _, waits := range []bool{false, true} {
 		if waits {
 			require.NoError(t, os.Mkdir("runs/waits", 0o755))

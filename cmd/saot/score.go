@@ -58,9 +58,12 @@ func newScoreCommand() *cobra.Command {
 	return cmd
 }
 
+// pathsHelp says what --dataset takes a path of.
+const pathsHelp = ".npz, .json, folder or zip"
+
 // addDataFlags adds the flags of what is learned: a dataset, and how it is cut into tasks.
 func (o *runOptions) addDataFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.Dataset, "dataset", "synthetic", "a dataset's name, synthetic:NODES, or a path: .npz, folder or zip")
+	f.StringVar(&o.Dataset, "dataset", "synthetic", "a dataset's name, synthetic:NODES, or a path: "+pathsHelp)
 	f.StringVar(&o.Data, "data", os.Getenv("SAOT_DATA"),
 		"folder of the datasets' files; default: $SAOT_DATA, else saot/data in your cache")
 	f.Var(text{&o.Direction}, "direction",

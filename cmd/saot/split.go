@@ -49,7 +49,7 @@ Without flags the split is the published protocol's: two classes per task in lab
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&o.dataset, "dataset", "synthetic",
-		"name of a dataset, path of an .npz file or of a folder, such as ./graph, or synthetic:NODES")
+		"a dataset's name, synthetic:NODES, or a path: "+pathsHelp)
 	addStreamFlags(f, &o.cut)
 	f.StringVar(&o.exportTo, "export", "", "write the split to this file")
 	f.StringVar(&o.importOf, "import", "", "check the split in this file instead of drawing one")
@@ -125,7 +125,7 @@ type splitTaskJSON struct {
 }
 
 func splitAsJSON(s *datasets.Stream) splitJSON {
-	out := splitJSON{Dataset: s.Dataset, Hash: s.SplitHash, Notes: s.Notes}
+	out := splitJSON{Dataset: s.Dataset, Hash: s.SplitHash, Notes: append([]string{}, s.Notes...)}
 	for _, t := range s.Tasks {
 		out.Tasks = append(out.Tasks, splitTaskJSON{t.Index + 1, len(t.Split.Train), len(t.Split.Valid),
 			len(t.Split.Test), len(t.Nodes), t.Graph.Adjacency.NumEdges(), t.Classes})

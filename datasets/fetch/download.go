@@ -142,7 +142,7 @@ func (d *download) attempt(ctx context.Context) error {
 
 	response, err := d.ask(ctx, known, offset)
 	if err != nil {
-		return watch.explain(err)
+		return watch.explain(withoutURL(err))
 	}
 	defer func() { _ = response.Body.Close() }() // what it says no longer matters
 	switch response.StatusCode {

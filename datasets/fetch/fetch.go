@@ -141,7 +141,7 @@ func (r *Request) fromMirrors(ctx context.Context) (Result, error) {
 		if ctx.Err() != nil || errors.Is(err, errLocal) {
 			return Result{}, fmt.Errorf("fetch: %s: %w", filepath.Base(r.Path), err)
 		}
-		failures = append(failures, fmt.Errorf("%s: %w", redacted(address), withoutURL(err)))
+		failures = append(failures, fmt.Errorf("%s: %w", redacted(address), err))
 	}
 	return Result{}, &unavailable{path: r.Path, url: redacted(r.URLs[0]), byHand: r.ByHand, failures: failures}
 }

@@ -233,6 +233,16 @@ func TestStallForever(t *testing.T) {
 	require.ErrorContains(t, err, "brought nothing for 20ms (2 attempts)")
 }
 
+func TestNobodyListens(t *testing.T) {
+	r := serve(t, http.NotFoundHandler())
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	r.URLs, r.Retries = []string{closed.URL + "/a.zip"}, 2
+	_, err := Fetch(t.Context(), r)
+	require.ErrorIs(t, err, ErrUnavailable)
+	require.Regexp(t, `was not downloaded: http://[^ ]*/a.zip: dial tcp .* \(2 attempts\)`, err.Error())
+}
+
 // Statuses: which are tried again, and that the next mirror is.
 func TestStatuses(t *testing.T) {
 	content := noise(5, 1000)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"html"
 	"html/template"
-	"path"
 	"regexp"
 	"strings"
 
@@ -69,7 +68,7 @@ func at(folder, address, text string) *Live {
 		return &Live{Address: template.URL("http://" + playground.Address + "/" + address), Text: text}
 	}
 	page, fragment, _ := strings.Cut(address, "#")
-	page = path.Join(folder, page) + "#"
+	page = strings.TrimSuffix(folder, "/") + "/" + page + "#"
 	return &Live{Address: template.URL(page + fragment), Frame: template.URL(page + "embed&" + fragment), Text: text}
 }
 

@@ -372,3 +372,17 @@ func TestErrors(t *testing.T) {
 	_, err = x.Turn(in)
 	require.ErrorContains(t, err, "none such")
 }
+
+// Two matrices stand side by side however many tasks a stream has.
+func TestMatrixFitsHalfAPage(t *testing.T) {
+	for _, tasks := range []int{2, 9, 35} {
+		now := &look{matrix: make(continual.Matrix, tasks)}
+		for i := range now.matrix {
+			now.matrix[i] = make([]float64, i+1)
+		}
+		f, err := (&painter{}).matrix(&scene{run: &run{settings: settings{method: "saot"}}, now: now}).Draw()
+		require.NoError(t, err)
+		width, _ := f.Size()
+		require.LessOrEqual(t, width*96/72, 465.0, "%d tasks", tasks)
+	}
+}

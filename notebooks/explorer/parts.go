@@ -15,6 +15,9 @@ import (
 // narrow is the width of curves and bars, in points, with which two pictures stand side by side on a page.
 const narrow = 200
 
+// half is the width of a whole picture, in points, with which two stand side by side on a page.
+const half = 345
+
 // painter makes the parts of a picture. Each part's key is what it depends on.
 type painter struct {
 	Choice
@@ -262,7 +265,13 @@ func (p *painter) matrix(s *scene) nb.Part {
 		return nb.Part{}
 	}
 	return p.part(s.run.name()+": performance matrix", func() (plotting.Figure, error) {
-		return plotting.Matrix(s.now.matrix, plotting.MatrixOptions{Title: s.run.name() + ": class-IL accuracy, %"})
+		o := plotting.MatrixOptions{Title: s.run.name() + ": class-IL accuracy, %"}
+		f, err := plotting.Matrix(s.now.matrix, o)
+		if width, _ := f.Size(); err == nil && width > half {
+			o.Width = half
+			return plotting.Matrix(s.now.matrix, o)
+		}
+		return f, err
 	}, s.run.settings, len(s.now.matrix))
 }
 

@@ -111,7 +111,10 @@ func inSquare(points []plotting.Point) (placed []plotting.Point, scale float64) 
 		return points, 1
 	}
 	const room = 0.9
-	scale = room / max(high.X-low.X, high.Y-low.Y)
+	scale = 1
+	if extent := max(high.X-low.X, high.Y-low.Y); extent > 0 {
+		scale = room / extent
+	}
 	for _, p := range points {
 		p.X -= (low.X + high.X) / 2
 		p.Y -= (low.Y + high.Y) / 2

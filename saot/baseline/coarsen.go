@@ -297,7 +297,7 @@ func (p *coarsening) votes(votes [][]float32, share []float64) [][]float32 {
 			out[c] = make([]float32, len(votes[v]))
 		}
 		for class, x := range votes[v] {
-			out[c][class] += float32(share[v]) * x
+			out[c][class] += float32(float32(share[v]) * x) // rounded, so that no processor fuses the two
 		}
 	}
 	return out

@@ -53,7 +53,7 @@ func init() {
 func (s *GBTSettings) Validate() error {
 	l := s.check(check.In("baseline: gbt").Ranges(s), 2)
 	l.AtMost("warm_up", s.WarmUp, "epochs", s.Epochs)
-	l.Add(s.encoder().Validate())
+	l.Add(unsampled(s.encoder()).Validate())
 	return l.Err()
 }
 

@@ -319,6 +319,7 @@ func TestSamplingRefuses(t *testing.T) {
 				s := defaultsOf(t, m, datasets.NoRecipe, method.Default)
 				if setting(s, name, value) == nil { // not every method has each
 					require.ErrorContains(t, s.Validate(), fmt.Sprintf("%v: %s is", m, name))
+					require.NotContains(t, s.Validate().Error(), "encoder: ", "it has a name of its own")
 				} else {
 					require.NotEqual(t, "whole_graph", name)
 				}

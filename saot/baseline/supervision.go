@@ -146,6 +146,12 @@ func checkFanOut(l *check.List, fanOut []int, layers int) {
 		fmt.Sprintf("1 to %d numbers, for as many layers: 10, say, or 0 for all neighbors", layers))
 }
 
+// unsampled is an encoder without the settings that Sampling checks, under their own names.
+func unsampled(c encoder.Config) encoder.Config {
+	c.WholeGraph, c.SampleFanOut = 0, nil
+	return c
+}
+
 func perLayer(fanOut []int, layers int) []int {
 	out := slices.Clone(fanOut)
 	for len(out) > 0 && len(out) < layers {

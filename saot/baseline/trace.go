@@ -92,7 +92,7 @@ func (s *TRACESettings) Validate() error {
 	l.AtMost("warm_up", s.WarmUp, "fast_epochs", s.FastEpochs)
 	l.That(s.Buffer >= s.Proxies, "buffer", s.Buffer, fmt.Sprintf("proxies (%d) or more", s.Proxies))
 	l.That(s.Encoder == encoder.GCN || s.Encoder == encoder.GAT, "encoder", s.Encoder, "gcn or gat")
-	l.Add(s.encoder().Validate())
+	l.Add(unsampled(s.encoder()).Validate())
 	return s.check(l, s.encoder().Depth()).Err()
 }
 

@@ -385,6 +385,16 @@ func TestKeepAndResumeRefuse(t *testing.T) {
 		require.FileExists(t, path)
 	}
 
+	// Nor does a run that was stopped become the model of a result that another run left in its folder.
+	whole := Options{Manifest: named, Dir: t.TempDir()}
+	_, err = Run(context.Background(), smallStream(), &toyLearner{}, whole)
+	require.NoError(t, err)
+	opt = Options{Manifest: named, Dir: interrupted(t, Options{Manifest: named, Keep: true}), Resume: true}
+	require.NoError(t, os.Rename(filepath.Join(whole.Dir, ResultFile), filepath.Join(opt.Dir, ResultFile)))
+	_, err = Run(context.Background(), smallStream(), &toyLearner{}, opt)
+	require.ErrorContains(t, err, CheckpointFile+": the model is of a different run than the result")
+	require.FileExists(t, filepath.Join(opt.Dir, CheckpointFile))
+
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, ModelFile), nil, 0o600))
 	_, err = Run(context.Background(), overlapping(), &toyLearner{}, Options{Manifest: named, Dir: dir})

@@ -251,6 +251,26 @@ func TestDamagedResult(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// Of a run that kept its learner, a lost result costs nothing: the model has all but the end.
+func TestLostResult(t *testing.T) {
+	opt := Options{Manifest: named, Dir: t.TempDir(), Keep: true}
+	want, err := Run(context.Background(), smallStream(), &toyLearner{}, opt)
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(filepath.Join(opt.Dir, ResultFile)))
+	var events []Event
+	opt.Keep, opt.Resume, opt.Observe = false, true, func(e Event) { events = append(events, e) }
+	got, err := Run(context.Background(), smallStream(), &toyLearner{}, opt)
+	require.NoError(t, err)
+	require.Equal(t, []Event{Resumed{Done: 3, Tasks: 3}}, events)
+	require.Equal(t, want.Scores, got.Scores)
+	require.Equal(t, []string{ModelFile, ResultFile}, filesIn(t, opt.Dir))
+
+	require.NoError(t, os.Remove(filepath.Join(opt.Dir, ResultFile)))
+	require.NoError(t, os.WriteFile(filepath.Join(opt.Dir, ModelFile), []byte("half"), 0o600))
+	_, err = Run(context.Background(), smallStream(), &toyLearner{}, opt)
+	require.ErrorContains(t, err, "move it away, and the run starts again at its first task")
+}
+
 // Two writers of one checkpoint at once do not take each other's unfinished file.
 func TestCheckpointWritersTogether(t *testing.T) {
 	path := filepath.Join(t.TempDir(), CheckpointFile)

@@ -361,10 +361,14 @@ func eachFile(paths []string, except string, visit func(name, below string) erro
 		err := filepath.WalkDir(start, func(name string, d fs.DirEntry, err error) error {
 			isResult := filepath.Base(name) == ResultFile
 			isPacked := !isResult && (name == start || strings.HasSuffix(name, PackedExt))
-			if err != nil || d.IsDir() || seen[name] || !isResult && !isPacked {
+			if err != nil || d.IsDir() || !isResult && !isPacked {
 				return err
 			}
-			seen[name] = true
+			whole, err := filepath.Abs(name)
+			if err != nil || seen[whole] {
+				return err
+			}
+			seen[whole] = true
 			below, err := filepath.Rel(start, filepath.Dir(name))
 			if err != nil || name == start {
 				below = "."

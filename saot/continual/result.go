@@ -34,7 +34,7 @@ type Result struct {
 	Started  time.Time       `json:"started"`
 	Finished time.Time       `json:"finished"`
 	Seconds  float64         `json:"seconds"`         // spent working, interruptions left out
-	Resumed  int             `json:"resumed"`         // times that the run was taken up again
+	Resumed  int             `json:"resumed"`         // times that the run was resumed and then ended a task
 	Compiled int             `json:"compiled_graphs"` // graphs compiled by the last stretch of the run
 
 	PeakBytes int64 `json:"peak_bytes,omitempty"` // bytes of the process's largest resident set, or 0 if unknown
@@ -107,8 +107,9 @@ type Fit struct {
 }
 
 // ValidAP returns the average performance on the valid nodes after the last task, by which settings may be chosen: the
-// mean over the heads with valid nodes. It returns false if the probe does not keep valid apart from test, or if the
-// result is of an early program, which did not record it: then no head has a figure above 0 after any task.
+// mean over the heads with valid nodes. It returns false if the probe does not keep valid apart from test, if the
+// embeddings have no columns, or if the result is of an early program, which did not record it: then no head has a
+// figure above 0 after any task.
 func (s *Score) ValidAP() (float64, bool) {
 	if s.Probe == ProbePaper {
 		return 0, false

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/memory"
@@ -99,7 +102,7 @@ func newRun(stream *datasets.Stream, m Method, opt Options) (*run, error) {
 		r.identity.Engine, r.compiled = opt.Engine.Info().Name, opt.Engine.Compiled()
 	}
 	if err := r.identity.check(); err != nil {
-		return nil, fmt.Errorf("continual: settings or notes of the dataset: %w", err)
+		return nil, fmt.Errorf("settings or notes of the dataset: %w", err)
 	}
 	for _, p := range opt.Probes {
 		for _, s := range Settings() {
@@ -325,6 +328,15 @@ func (s *Step) check() error {
 }
 
 func checkReport(r *TaskReport) error {
+	names := slices.Collect(maps.Keys(r.Diagnostics))
+	for _, term := range slices.Concat(r.FirstLoss, r.LastLoss) {
+		names = append(names, term.Name)
+	}
+	for _, name := range names {
+		if strings.ContainsFunc(name, unicode.IsControl) { // or nothing could read the result
+			return fmt.Errorf("the name %q of a term or a diagnostic holds a control character", name)
+		}
+	}
 	if err := CheckTerms(r.FirstLoss); err != nil {
 		return fmt.Errorf("the first step: %w", err)
 	}

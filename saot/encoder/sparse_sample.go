@@ -47,7 +47,7 @@ func (s *Sampler) sparseRows(sums rowSums) matrix {
 			sums.each(i, func(v int32, weight float32) {
 				of, values := f.Row(int(v))
 				for k, c := range of {
-					row[c] += weight * values[k]
+					row[c] += float32(weight * values[k]) // rounded, so that no processor fuses the two
 					if !touched[c] {
 						touched[c], columns = true, append(columns, c)
 					}

@@ -234,6 +234,10 @@ func parseSpec(text string) (spec, error) {
 		if !strings.ContainsAny(target, `/\`) && filepath.Ext(target) == "" {
 			return spec{}, unknown
 		}
+		if strings.ContainsAny(options, `/\`) || strings.HasSuffix(options, ".so") { // a path was cut at its comma
+			return spec{}, fmt.Errorf("engine: GoMLX cannot read the path %s: move it to one without , and =",
+				strings.TrimPrefix(text, "xla:"))
+		}
 		path, err := filepath.Abs(target)
 		if err != nil {
 			return spec{}, fmt.Errorf("engine: %s: %w", text, err)

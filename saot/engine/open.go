@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gomlx/compute"
@@ -78,6 +79,9 @@ func openBest(devices int) (*Engine, error) {
 			continue
 		}
 		e, err := candidate.open("", devices)
+		if errors.Is(err, errDevices) {
+			return nil, fmt.Errorf("engine: %s: %w", candidate.Spec, err)
+		}
 		if err != nil {
 			passedOver = append(passedOver, candidate.complaint(err))
 			continue
@@ -130,8 +134,11 @@ func (c Candidate) open(options string, devices int) (*Engine, error) {
 // no run continues with another.
 func precision(options string) (suffix string) {
 	all := strings.Split(options, ",")
-	if slices.Contains(all, "tf32") || slices.Contains(all, "tf32=true") {
-		suffix = ",tf32=true"
+	for _, option := range all {
+		name, value, given := strings.Cut(option, "=")
+		if on, _ := strconv.ParseBool(value); name == "tf32" && (on || !given) { // as GoMLX reads it
+			suffix = ",tf32=true"
+		}
 	}
 	if slices.Contains(all, optionDouble) {
 		suffix += "," + optionDouble
@@ -162,8 +169,11 @@ func (c Candidate) advice() string {
 
 // complaint says in one line that the candidate is there and does not work, without the path of its library.
 func (c Candidate) complaint(err error) string {
-	return fmt.Sprintf("%s could not be loaded (%s)", c.label(),
-		strings.ReplaceAll(strings.Join(strings.Fields(err.Error()), " "), c.Library, filepath.Base(c.Library)))
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	if c.Library != "" {
+		text = strings.ReplaceAll(text, c.Library, filepath.Base(c.Library))
+	}
+	return fmt.Sprintf("%s could not be loaded (%s)", c.label(), text)
 }
 
 // reason says in one line why the candidate was chosen. Results hold it and are shared, so it names no path.

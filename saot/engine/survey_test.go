@@ -78,7 +78,8 @@ func TestHint(t *testing.T) {
 // A run at another precision is one of another engine.
 func TestPrecisionIsPartOfTheName(t *testing.T) {
 	for options, want := range map[string]string{"": "", "tf32=false": "", "preallocate=true": "",
-		"tf32": ",tf32=true", "preallocate=true,tf32=true": ",tf32=true", "float64": ",float64",
+		"tf32=0": "", "tf32": ",tf32=true", "tf32=1": ",tf32=true", "tf32=True": ",tf32=true",
+		"preallocate=true,tf32=true": ",tf32=true", "float64": ",float64",
 		"float64,preallocate=true": ",float64", "float64,tf32": ",tf32=true,float64"} {
 		require.Equal(t, want, precision(options), options)
 	}

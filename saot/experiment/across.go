@@ -51,13 +51,15 @@ func Across(groups []*Group, setting continual.Setting) ([]*Table, error) {
 			continue
 		}
 		t.Title = fmt.Sprintf("%s AP, %s", setting, part.title) + t.seedsAbove()
+		t.noteMachines(slices.DeleteFunc(part.groups, func(g *Group) bool {
+			return !slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Dataset == g.Dataset })
+		}))
 		tables = append(tables, t)
 	}
 	if len(tables) == 0 {
 		return nil, fmt.Errorf("experiment: no run has a score under %s by the converged probe or its own classifier",
 			setting)
 	}
-	tables[len(tables)-1].noteMachines(groups)
 	return tables, nil
 }
 

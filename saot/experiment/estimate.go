@@ -33,7 +33,7 @@ func (s *Sweep) Estimates() []Estimate {
 
 // EstimatesOf reads the data of numbered runs of the sweep and returns a list of all runs in which these have
 // estimates. An estimate is what similar finished runs in the sweep's folder took, or what a model says if there are
-// none. If the finished runs differ from the run in more than epochs, the model scales what they took.
+// none. The model scales what they took; where it knows nothing of the dataset, the epochs alone do.
 func (s *Sweep) EstimatesOf(numbers []int) []Estimate {
 	e := &estimator{finished: map[string][]*past{}, shapes: map[string]*shape{}}
 	runs := s.all

@@ -162,11 +162,13 @@ func (s *specFile) replaceDatasets(on []string, bad *faults) {
 	}
 }
 
+// datasets returns the names of the entry's datasets, sorted.
 func (e *entry) datasets() (names []string) {
 	for _, d := range e.Datasets {
 		names = append(names, d.value)
 	}
-	return names
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // chooseDatasets leaves only what is on some of the datasets that the entries name.
@@ -335,6 +337,7 @@ func (e *entry) base(bad *faults) shared {
 			c.probes = append(c.probes, probe)
 		}
 	}
+	slices.Sort(c.probes) // in another order they are the same run
 	e.stream(&c, bad)
 	for _, s := range e.Seeds {
 		if s.err != nil {

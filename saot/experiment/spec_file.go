@@ -45,10 +45,29 @@ func (s *specFile) UnmarshalYAML(node ast.Node) error {
 			return nil
 		}
 	}
+	if s.emptyEntries(m) {
+		return nil
+	}
 	type plain specFile
 	err := yaml.NodeToValue(node, (*plain)(s))
 	s.bad.addUnknown(m, *s, "list entries under runs:")
 	return err
+}
+
+// emptyEntries adds the entries that hold nothing, and reports whether there are any.
+func (s *specFile) emptyEntries(m ast.MapNode) bool {
+	for it := m.MapRange(); it.Next(); {
+		runs, ok := it.Value().(ast.ArrayNode)
+		if !ok || it.Key().GetToken().Value != "runs" {
+			continue
+		}
+		for entries := runs.ArrayRange(); entries.Next(); {
+			if node, empty := entries.Value().(*ast.NullNode); empty {
+				s.bad.add(lineOf(node), errors.New("an entry that holds nothing: give it datasets, methods and seeds"))
+			}
+		}
+	}
+	return len(s.bad) > 0
 }
 
 // Bounds of a spec. The parser keeps with each entry the keys that lead to it, so its memory grows with the square of
@@ -77,6 +96,9 @@ func bounded(data []byte) error {
 			brackets--
 		case token.SequenceEntryType:
 			dashes++
+		case token.TagType, token.AnchorType, token.AliasType, token.MergeKeyType:
+			return &faultAt{line: line, text: fmt.Sprintf("%q: a spec has no tags, anchors and aliases: "+
+				"write the value itself", t.Value)}
 		case token.MappingValueType:
 			if before > maxKey {
 				return &faultAt{line: line, text: fmt.Sprintf("a key is longer than %d bytes", maxKey)}
@@ -175,11 +197,20 @@ func (e *entry) UnmarshalYAML(node ast.Node) error {
 type list[T any] []item[T]
 
 func (l *list[T]) UnmarshalYAML(node ast.Node) error {
-	if _, ok := node.(ast.ArrayNode); ok {
-		return yaml.NodeToValue(node, (*[]item[T])(l))
+	nodes := []ast.Node{node}
+	if array, ok := node.(ast.ArrayNode); ok {
+		nodes = nil
+		for it := array.ArrayRange(); it.Next(); {
+			nodes = append(nodes, it.Value())
+		}
 	}
-	*l = make(list[T], 1)
-	return (*l)[0].UnmarshalYAML(node)
+	*l = make(list[T], len(nodes))
+	for i, node := range nodes {
+		if err := (*l)[i].UnmarshalYAML(node); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // item is a value with its line. One that cannot be read has an error.
@@ -191,13 +222,13 @@ type item[T any] struct {
 
 func (i *item[T]) UnmarshalYAML(node ast.Node) error {
 	i.line = lineOf(node)
-	if yaml.NodeToValue(node, &i.value) != nil {
-		value := valueOf(node)
-		if text, ok := any(&i.value).(*string); ok {
+	value := valueOf(node)
+	if text, ok := any(&i.value).(*string); ok {
+		if _, empty := node.(*ast.NullNode); empty || yaml.NodeToValue(node, text) != nil {
 			*text = value.String() // what reads it says that it is no name
-		} else if err := fields.Set(&i.value, value); err != nil {
-			i.err = fmt.Errorf("is %s, %w", value, err)
 		}
+	} else if err := fields.Set(&i.value, value); err != nil {
+		i.err = fmt.Errorf("is %s, %w", value, err)
 	}
 	return nil
 }
@@ -240,6 +271,9 @@ func (e *entry) twice(bad *faults) {
 
 func valueOf(node ast.Node) fields.Value {
 	list, ok := node.(ast.ArrayNode)
+	if text, folded := node.(*ast.LiteralNode); folded { // its token is the sign before it
+		return fields.Value{Text: strings.TrimSuffix(text.Value.Value, "\n")}
+	}
 	if !ok {
 		return fields.Value{Text: node.GetToken().Value}
 	}

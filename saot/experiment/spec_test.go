@@ -140,6 +140,18 @@ func TestSpecFaults(t *testing.T) {
 		_, err := ParseSpec("x.yaml", []byte(text))
 		require.ErrorContains(t, err, want, text)
 	}
+	for _, c := range [][2]string{
+		{head + "  probe_rows: 0.5", "x.yaml:5: probe_rows is 0.5, want a whole number"},
+		{head + "  set: {epochs: !!int 5}", `x.yaml:5: "!!int": a spec has no tags`},
+		{head + "  set: {epochs: &e 5, warm_up: *e}", `x.yaml:5: "&": a spec has no tags, anchors`},
+		{head + "-\n- ~", "x.yaml:5: an entry that holds nothing"},
+		{"runs:\n- datasets: [~]\n  methods: [saot]\n  seeds: [0]", `x.yaml:2: datasets: unknown dataset`},
+		{"runs:\n- datasets: [uai]\n  methods: [saot]\n  seeds: [1.9]", "x.yaml:4: a seed is 1.9, want a whole number"},
+		{"runs:\n- datasets: [uai]\n  methods: [saot]\n  seeds: [~]", "x.yaml:4: a seed is "},
+	} {
+		_, err := ParseSpec("x.yaml", []byte(c[0]))
+		require.ErrorContains(t, err, c[1], c[0])
+	}
 	for more, want := range map[string]string{
 		"  set: {alpha: 1}\n  grid: {alpha: [0, 2]}":                    "6: alpha is already on line 5: give",
 		"  set:\n    encoder.hidden: 8\n    encoder: {hidden: 16}":      "7: encoder.hidden is already on line 6",
@@ -153,12 +165,15 @@ func TestSpecFaults(t *testing.T) {
 		_, err := ParseSpec("x.yaml", []byte(head+end))
 		require.NoError(t, err, end)
 	}
+	folded, err := ParseSpec("x.yaml", []byte(head+"  set:\n    epochs: >-\n      30\n"))
+	require.NoError(t, err)
+	require.Len(t, folded.Runs, 2)
 	// A few lines name more runs than a machine can hold; they are counted before they are made.
 	grid := head + "  grid:\n"
 	for _, field := range []string{"learning_rate", "weight_decay", "alpha", "beta", "gamma"} {
 		grid += "    " + field + ": [" + strings.Repeat("1, ", 20) + "1]\n"
 	}
-	_, err := ParseSpec("x.yaml", []byte(grid))
+	_, err = ParseSpec("x.yaml", []byte(grid))
 	require.ErrorContains(t, err, "x.yaml:2: datasets, methods, seeds and grid of the entry multiply to 8168202 runs, "+
 		"and a spec has 100000 at most")
 	var file specFile
@@ -341,6 +356,7 @@ func TestHash(t *testing.T) {
 func FuzzParseSpec(f *testing.F) {
 	f.Add([]byte("runs:\n- {datasets: [uai], methods: [saot], seeds: [0], set: {encoder: {hidden: 3}}, grid: " +
 		"{alpha: [0, 1]}}\n"))
+	f.Add([]byte("runs:\n- {datasets: [uai], methods: [saot], seeds: !!int 5}\n"))
 	f.Add([]byte("runs:\n- &a {datasets: [uai]}\n- *a\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := ParseSpec("x.yaml", data)
@@ -378,4 +394,21 @@ func TestSettingsFromCoraML(t *testing.T) {
 			require.Equal(t, chosen[r.Method][name], settings(r)[name], "%s of %s", name, r.Method)
 		}
 	}
+}
+
+// Lists in another order name the same runs and the same datasets.
+func TestOrdersOfASpec(t *testing.T) {
+	entry := func(datasets, probes string) string {
+		return "- {datasets: [" + datasets + "], methods: [saot], seeds: [0], probes: [" + probes + "]}\n"
+	}
+	text := "runs:\n" + entry("uai, cora-ml", "paper, converged") + entry("cora-ml, uai", "converged, paper")
+	s, err := ParseSpec("x.yaml", []byte(text))
+	require.NoError(t, err)
+	require.Len(t, s.Runs, 2)
+	path := filepath.Join(t.TempDir(), "x.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	s, err = OpenSpec(path, "citeseer")
+	require.NoError(t, err)
+	require.Len(t, s.Runs, 1)
+	require.Equal(t, "citeseer", s.Runs[0].Dataset)
 }

@@ -198,16 +198,20 @@ func foldersWith(dir string, files ...string) (folders []string, err error) {
 	return folders, err
 }
 
-// Undone returns how many folders in a folder hold a run that has no result: one that waits, is at work, is halted or
-// has failed.
-func Undone(dir string) (n int) {
-	folders, _ := foldersWith(dir, ConfigFile) // none in a file of packed results
-	for _, folder := range folders {
-		if !exists(folder, continual.ResultFile) {
-			n++
+// Undone returns the folders below a folder, at any depth, that hold a run without a result: one that waits, is at
+// work, is halted or has failed. In a file of packed results there are none.
+func Undone(dir string) (folders []string) {
+	dir = filepath.Clean(dir) + string(filepath.Separator) // follows a symbolic link
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() || path == dir || !exists(path, ConfigFile) {
+			return nil // what cannot be read is no advice
 		}
-	}
-	return n
+		if !exists(path, continual.ResultFile) {
+			folders = append(folders, path)
+		}
+		return filepath.SkipDir
+	})
+	return folders
 }
 
 // Others returns the folders in the sweep's folder that hold runs without a result, and not of this sweep: those of
@@ -329,11 +333,14 @@ func (s *Sweep) Count() (map[State]int, error) {
 	return count, nil
 }
 
-// Select keeps the runs with the given numbers, counted from 0 in the order of the spec. Estimates still learn from the
-// others.
+// Select keeps the runs with the given numbers, each once, counted from 0 in the order of the spec. Estimates still
+// learn from the others.
 func (s *Sweep) Select(numbers []int) error {
 	var runs []Run
-	for _, n := range numbers {
+	for i, n := range numbers {
+		if slices.Contains(numbers[:i], n) {
+			continue
+		}
 		if n < 0 || n >= len(s.Runs) {
 			return fmt.Errorf("experiment: there is no run %d: the sweep has runs 0 to %d", n, len(s.Runs)-1)
 		}

@@ -57,7 +57,7 @@ func writeTablesJSON(out io.Writer, tables []*Table) error {
 			j.Columns = append(j.Columns, column)
 		}
 		for _, r := range t.Rows {
-			row := rowJSON{Label: r.Label, Method: r.Method, Seeds: r.Seeds}
+			row := rowJSON{Label: r.Label, Method: r.Method, Seeds: append([]uint64{}, r.Seeds...)}
 			for i := range r.Cells {
 				row.Cells = append(row.Cells, r.Cells[i].json())
 			}

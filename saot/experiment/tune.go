@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/internal/untrusted"
@@ -26,10 +24,9 @@ type Choice struct {
 	Points          []Point // every one that was tried, the best first; of equal ones the first as text
 
 	preset     method.Preset
-	first      float64           // share of the stream's tasks that the runs saw; 0 is all
-	fixed      map[string]string // settings that are not the preset's
-	conditions []string          // lines of a spec's entry: how data and probes were not the default
-	refused    error             // why a spec cannot describe the runs
+	first      float64  // share of the stream's tasks that the runs saw; 0 is all
+	conditions []string // lines of a spec's entry: how data and probes were not the default
+	refused    error    // why a spec cannot describe the runs
 }
 
 // Point is one combination of settings.
@@ -39,6 +36,8 @@ type Point struct {
 	Test     float64           // the same on test; not looked at in the choice
 	Seeds    []uint64
 	Seconds  float64 // that the runs took together
+
+	changed map[string]string // settings that are not the preset's, as YAML
 }
 
 // Choose finds, for each method and dataset, the settings with the highest class-il AP on the valid nodes, read off the
@@ -58,6 +57,9 @@ func Choose(groups []*Group) ([]Choice, error) {
 		}
 		for _, g := range family {
 			p, err := g.point(family)
+			if err == nil {
+				p.changed, err = g.changedAsYAML()
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -158,7 +160,8 @@ func WriteChoices(out io.Writer, choices []Choice, seeds []uint64) error {
 		for _, line := range c.conditions {
 			fmt.Fprintf(&b, "  %s\n", line)
 		}
-		set := maps.Clone(c.fixed)
+		set := map[string]string{}
+		maps.Copy(set, best.changed)
 		maps.Copy(set, best.Settings)
 		fmt.Fprintf(&b, "  set: {%s}\n", textOf(set))
 		on := ""
@@ -196,35 +199,64 @@ func WriteChoiceTable(out io.Writer, choices []Choice) error {
 
 // describe notes what a choice's runs have in common.
 func (c *Choice) describe(g *Group) error {
-	var s Settings
-	if err := json.Unmarshal(g.First().Config, &s); err != nil {
-		return fmt.Errorf("experiment: %s: field config: %w", g.path(), err)
-	}
-	d, err := method.Lookup(s.Method)
+	s, d, err := g.settings()
 	if err != nil {
-		return fmt.Errorf("experiment: %s: %w", g.path(), err)
+		return err
 	}
 	c.Dataset = s.Dataset // what a spec finds it by: the stream's name may be another
-	c.preset, c.first, c.fixed = s.Preset, s.Stream.First, map[string]string{}
-	for name, text := range s.changed(d) {
-		c.fixed[name] = yamlText(text)
-	}
+	c.preset, c.first = s.Preset, s.Stream.First
 	c.conditions, c.refused = s.conditions(d, g.drawn), s.checkSpec()
 	return nil
 }
 
-// changed returns the method's own settings that are not the defaults of the preset.
+func (g *Group) settings() (s *Settings, d *method.Definition, err error) {
+	if err := json.Unmarshal(g.First().Config, &s); err != nil {
+		return nil, nil, fmt.Errorf("experiment: %s: field config: %w", g.path(), err)
+	}
+	if d, err = method.Lookup(s.Method); err != nil {
+		return nil, nil, fmt.Errorf("experiment: %s: %w", g.path(), err)
+	}
+	return s, d, nil
+}
+
+func (g *Group) changedAsYAML() (map[string]string, error) {
+	s, d, err := g.settings()
+	if err != nil {
+		return nil, err
+	}
+	changed := s.changed(d)
+	for name, text := range changed {
+		changed[name] = yamlText(text)
+	}
+	return changed, nil
+}
+
+// changed returns the method's own settings that are not the defaults of the preset, and those that a change of others
+// would reset to another value.
 func (s *Settings) changed(d *method.Definition) map[string]string {
-	usual, changed := map[string]string{}, map[string]string{}
-	for _, f := range fields.All(d.Defaults(datasets.RecipeOf(s.Dataset), s.Preset)) {
+	like := d.Defaults(datasets.RecipeOf(s.Dataset), s.Preset)
+	changed := s.differing(like)
+	var changes []method.Change
+	for name, text := range changed {
+		changes = append(changes, method.Change{Path: name, Value: method.Value{Text: text}})
+	}
+	_ = d.Change(like, changes...) // what cannot be set is what it was
+	maps.Copy(changed, s.differing(like))
+	return changed
+}
+
+// differing returns the settings of the method that are others than those of like.
+func (s *Settings) differing(like method.Settings) map[string]string {
+	usual, differing := map[string]string{}, map[string]string{}
+	for _, f := range fields.All(like) {
 		usual[f.Path] = f.Text()
 	}
 	for _, f := range fields.All(s.Of) {
 		if f.Text() != usual[f.Path] {
-			changed[f.Path] = f.Text()
+			differing[f.Path] = f.Text()
 		}
 	}
-	return changed
+	return differing
 }
 
 // checkSpec returns an error if a Spec cannot describe the settings: of a split that comes from a file they have the
@@ -290,84 +322,4 @@ func textOf(settings map[string]string) string {
 		words = append(words, name+": "+settings[name])
 	}
 	return strings.Join(words, ", ")
-}
-
-// SpecOf writes a Spec of the groups' runs, every setting of each spelled out, so that "saot sweep" does them again. It
-// returns an error if a group's runs were made by something else than this package, or took their split from a file: a
-// Spec cannot name one.
-func SpecOf(about string, groups []*Group) ([]byte, error) {
-	var entries []yaml.MapSlice
-	for _, g := range groups {
-		var s Settings
-		if err := json.Unmarshal(g.First().Config, &s); err != nil {
-			return nil, fmt.Errorf("experiment: %s: field config: %w", g.path(), err)
-		}
-		for _, r := range g.Runs { // a run of each probe may stand in one group
-			for _, p := range r.Probes() {
-				if p != continual.ProbeHead && !slices.Contains(s.Probes, p) {
-					s.Probes = append(s.Probes, p)
-				}
-			}
-		}
-		entry, err := s.entry(g.Seeds(), g.drawn)
-		if err != nil {
-			return nil, fmt.Errorf("experiment: %s: field config: %w", g.path(), err)
-		}
-		entries = append(entries, entry)
-	}
-	data, err := yaml.Marshal(yaml.MapSlice{{Key: "about", Value: about}, {Key: "runs", Value: entries}})
-	if err != nil {
-		return nil, fmt.Errorf("experiment: %w", err)
-	}
-	return data, nil
-}
-
-// entry is the inverse of reading a Spec. The seeds of the stream that drawn names are those of the runs.
-func (s *Settings) entry(seeds []uint64, drawn []string) (yaml.MapSlice, error) {
-	e := yaml.MapSlice{{Key: "datasets", Value: []string{s.Dataset}}, {Key: "methods", Value: []string{s.Method}},
-		{Key: "seeds", Value: seeds}}
-	add := func(key string, value any) { e = append(e, yaml.MapItem{Key: key, Value: value}) }
-	if err := s.checkSpec(); err != nil {
-		return nil, err
-	}
-	d, err := method.Lookup(s.Method)
-	if err != nil {
-		return nil, err
-	}
-	if d.Probed() {
-		var probes []string
-		for _, p := range s.Probes {
-			probes = append(probes, p.String())
-		}
-		add("probes", probes)
-		add("probe_rows", s.ProbeRows)
-	}
-	add("features", s.Features.String())
-	if s.Direction != datasets.Undirected {
-		add("direction", s.Direction.String())
-	}
-	cut := s.Cut()
-	stream := leavesOf(&cut)
-	if reflect.DeepEqual(s.Stream, datasets.StreamOptions{}) {
-		stream = yaml.MapSlice{{Key: splitSeed, Value: s.SplitSeed}}
-	}
-	setBySeed(stream, drawn)
-	add("stream", stream)
-	if s.Preset != method.Default {
-		add("preset", s.Preset.String())
-	}
-	add("set", leavesOf(s.Of))
-	return e, nil
-}
-
-// leavesOf lists the fields of the struct that target points to, as a spec's set and stream take them.
-func leavesOf(target any) (all yaml.MapSlice) {
-	for _, f := range fields.All(target) {
-		value := f.Value.Interface()
-		if named, ok := value.(fmt.Stringer); ok {
-			value = named.String()
-		}
-		all = append(all, yaml.MapItem{Key: f.Path, Value: value})
-	}
-	return all
 }

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -138,4 +139,39 @@ func TestChooseWantsTheSameSeeds(t *testing.T) {
 	groups := collected(t, run(0, 0), run(0, 1), run(1, 0), run(1, 2))
 	_, err := Choose(groups)
 	require.ErrorContains(t, err, "finish the sweep first")
+}
+
+// A choice is read back as the settings that ran, also where the kind of the encoder changes its other defaults.
+func TestChoicesReadBack(t *testing.T) {
+	for _, text := range []string{
+		"set: {encoder.kind: gat, encoder.hidden: 512}\n  grid: {alpha: [0, 1]}",
+		"set: {encoder.hidden: 512}\n  grid: {encoder.kind: [gcn, gat]}",
+		"preset: paper\n  set: {encoder.kind: gcn}\n  grid: {alpha: [0, 1]}",
+	} {
+		for _, dataset := range []string{"uai", "reddit"} {
+			ran, err := ParseSpec("x.yaml", fmt.Appendf(nil,
+				"runs:\n- datasets: [%s]\n  methods: [saot]\n  seeds: [0]\n  %s", dataset, text))
+			require.NoError(t, err)
+			require.Len(t, ran.Runs, 2)
+			var results []*continual.Result
+			for i := range ran.Runs {
+				config, err := json.Marshal(&ran.Runs[i].Settings)
+				require.NoError(t, err)
+				r := resultOf("saot", 0, 80, 0)
+				r.Config, r.Dataset.Name = config, dataset
+				for k := range r.Scores {
+					r.Scores[k].Fits = slices.Repeat([][]continual.Fit{{{Valid: float64(70 + i)}}}, 9)
+				}
+				results = append(results, r)
+			}
+			choices, err := Choose(collected(t, results...))
+			require.NoError(t, err)
+			var out strings.Builder
+			require.NoError(t, WriteChoices(&out, choices, nil))
+			spec, err := ParseSpec("chosen.yaml", []byte(out.String()))
+			require.NoError(t, err, out.String())
+			require.Len(t, spec.Runs, 1)
+			require.Equal(t, ran.Runs[1].Hash(), spec.Runs[0].Hash(), out.String())
+		}
+	}
 }

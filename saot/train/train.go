@@ -212,7 +212,8 @@ func (t *Trainer[T]) take(p *Plan[T], step int, in prepared[T]) (seen continual.
 	return seen, err
 }
 
-// Step takes one step, outside of any plan, and returns the terms and the figures of its loss. Where a term is not
+// Step takes one step, outside of any plan, at the rate of the last step of a plan, or the optimizer's own before the
+// first, and returns the terms and the figures of its loss. Where a term is not
 // finite it returns a continual.Diverged error along with the terms; figures are not checked.
 func (t *Trainer[T]) Step(in T) (terms []continual.Term, figures map[string]float64, err error) {
 	out, err := t.step.Call(in)

@@ -83,6 +83,10 @@ func Solve(p Problem, cfg SinkhornConfig) (*Result, error) {
 	s := newSweeper(n, m)
 	s.mu, s.nu, s.rhoMu, s.rhoNu = mu, nu, p.RhoMu, p.RhoNu
 	epsilon := cfg.Epsilon * unit
+	if math.IsInf(max(epsilon, cfg.AnnealFrom*unit), 1) {
+		return nil, fmt.Errorf("transport: epsilon %g or anneal_from %g, in units of %g, is infinite: lower it",
+			cfg.Epsilon, cfg.AnnealFrom, unit)
+	}
 	stages := sinkhorn.Annealing(cfg.AnnealFrom*unit, epsilon)
 	shift := 0.0
 	if len(p.Start) > 0 && !p.relaxed() { // a constant changes nothing, and a large one costs digits

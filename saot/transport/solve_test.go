@@ -648,6 +648,10 @@ func TestProblemBadInput(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	bad = cfg
+	bad.EpsilonUnit, bad.AnnealFrom = MeanCost, math.MaxFloat64
+	_, err = Solve(Problem{Cost: mat.NewDense(1, 2, []float64{2, 3})}, bad)
+	require.ErrorContains(t, err, "is infinite: lower it", "a finite number times the mean cost")
+	bad = cfg
 	bad.EpsilonUnit = 9
 	_, err = SinkhornDivergence(SquaredEuclidean, good, good, nil, nil, bad)
 	require.ErrorContains(t, err, "epsilon_unit is epsilon unit(9)")

@@ -119,12 +119,12 @@ export class RecordingElement extends HTMLElement {
     if (!this.shadowRoot) this.build();
     const shown = packed.slice(0, 2).map((p) => ({ packed: p, run: unpackRun(p), panels: [] }))
       .filter((c) => c.run.moments.length > 0);
+    this.stop();
     this.columns = [];
     if (!shown.length) {
       this.stage.replaceChildren(element("p", { class: "error", role: "alert" }, "The recording has no frames."));
       return;
     }
-    this.stop();
     [this.at, this.pinned, this.pointed, this.kind, this.group, this.score] = [0, -1, null, "z", "loss", ""];
     this.columns = shown;
     this.lay();
@@ -422,7 +422,7 @@ export class RecordingElement extends HTMLElement {
     this.waiting = true;
     requestAnimationFrame(() => {
       this.waiting = false;
-      this.drawNow();
+      if (this.columns.length) this.drawNow(); // the page may have taken them away
     });
   }
 

@@ -205,19 +205,29 @@ func TestWriteAndRead(t *testing.T) {
 
 // A killed process leaves what was written last.
 func TestFramesReachTheDiskWhileATaskIsLearned(t *testing.T) {
-	dir := t.TempDir()
-	w, err := Create(dir, testHead())
-	require.NoError(t, err)
-	require.NoError(t, w.Begin(testTask(t, 0)))
-	for step := range 400 {
-		require.NoError(t, w.Add(testFrame(t, step)))
-		if step+1 < flushFrames {
-			continue
-		}
-		r, err := Read(dir)
+	for _, tasks := range []int{3, 1000} { // the share of one of 1000 is soon full
+		dir, head := t.TempDir(), testHead()
+		head.Tasks = tasks
+		w, err := Create(dir, head)
 		require.NoError(t, err)
-		lost := step + 1 - len(r.Tasks[0].Frames)
-		require.LessOrEqual(t, lost, max(flushFrames, (step+1)/5), "after %d frames", step+1)
+		require.NoError(t, w.Begin(testTask(t, 0)))
+		for step := range 400 {
+			require.NoError(t, w.Add(testFrame(t, step)))
+			if step+1 < flushFrames {
+				continue
+			}
+			r, err := Read(dir)
+			require.NoError(t, err)
+			written := r.Tasks[0].Frames
+			lost := 0
+			for _, f := range w.task.Frames {
+				if f.Step > written[len(written)-1].Step {
+					lost++
+				}
+			}
+			require.LessOrEqual(t, lost, max(flushFrames, len(w.task.Frames)/5), "after %d frames", step+1)
+		}
+		require.Equal(t, tasks == 1000, w.each > 1, "every other frame was dropped")
 	}
 }
 

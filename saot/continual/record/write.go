@@ -58,9 +58,12 @@ func Resume(dir string, h Head, done int) (*Writer, error) {
 	if *old != h {
 		return nil, fmt.Errorf("record: %s is of a different run: %+v, not %+v", filepath.Join(dir, Folder), *old, h)
 	}
+	paths := []string{filepath.Join(dir, Folder, head)}
 	for t := range h.Tasks {
-		err := errors.Join(file.Tidy(taskPath(dir, t)), file.Tidy(filepath.Join(dir, Folder, head)))
-		if err != nil {
+		paths = append(paths, taskPath(dir, t))
+	}
+	for _, path := range paths {
+		if err := file.Tidy(path); err != nil {
 			return nil, fmt.Errorf("record: %w", err)
 		}
 	}
@@ -169,7 +172,7 @@ func (w *Writer) halve() {
 			w.waiting, w.passed = &f, w.each
 		}
 	}
-	t.Frames, w.bytes, w.saved, w.each = half, w.bytes/2, min(w.saved, len(half)), 2*w.each
+	t.Frames, w.bytes, w.saved, w.each = half, w.bytes/2, (w.saved+1)/2, 2*w.each
 }
 
 // End adds the scores and completes the task. It returns an error where no task has begun, and for scores that Read

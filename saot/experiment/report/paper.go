@@ -209,7 +209,7 @@ func paperStudies(views []view) (p Picture, lack string, err error) {
 	alpha := plotting.Facet{Title: `$\alpha$, structure within a task`, Knob: `$\alpha$`}
 	beta := plotting.Facet{Title: `$\beta$, distillation across tasks`, Knob: `$\beta$`}
 	var shown []*continual.Result
-	shares := ""
+	shares, ring := "", " A ring marks the chosen value, at which the other weight was varied."
 	for _, v := range views {
 		ofAlpha, ofBeta := v.study("alpha"), v.study("beta")
 		if ofAlpha == nil || ofBeta == nil || len(alpha.Studies) == mostStudies {
@@ -229,6 +229,9 @@ func paperStudies(views []view) (p Picture, lack string, err error) {
 				return p, "", fmt.Errorf("report: %s of %s: %w", half.knob, half.other[0].Label, err)
 			}
 			s.Chosen = []float64{chosen}
+			if !slices.ContainsFunc(s.Points, func(p plotting.Setpoint) bool { return p.Value == chosen }) {
+				ring = "" // or not everywhere
+			}
 			half.facet.Studies = append(half.facet.Studies, s)
 			shares += v.shareOf(half.on, half.knob)
 			shown = append(shown, results(half.on...)...)
@@ -240,8 +243,8 @@ func paperStudies(views []view) (p Picture, lack string, err error) {
 	}
 	f, err := plotting.SensitivityFacets([]plotting.Facet{alpha, beta}, plotting.FacetOptions{})
 	return Picture{"paper-figure3",
-		fmt.Sprintf("AP and AF against α and β, %s. A ring marks the chosen value, at which "+
-			"the other weight was varied.%s", under(views[0]), shares), f.WithNote(note(shown, views[0]))}, "", err
+		fmt.Sprintf("AP and AF against α and β, %s.%s%s", under(views[0]), ring, shares),
+		f.WithNote(note(shown, views[0]))}, "", err
 }
 
 // timed returns SAOT and the self-supervised methods, each as usual does.

@@ -213,10 +213,10 @@ func foremost(groups []*experiment.Group, room int) (some []*experiment.Group, n
 	return some, fmt.Sprintf(" %d of %d methods.", len(some), len(groups))
 }
 
-// swept reports whether all groups are one method that differs in numeric settings of its own alone: figure3 draws
-// those.
+// swept reports whether there are several groups, all of one method that differs in numeric settings of its own alone:
+// figure3 draws those.
 func (v *view) swept() bool {
-	if len(experiment.Families(v.groups)) > 1 {
+	if len(v.groups) < 2 || len(experiment.Families(v.groups)) > 1 {
 		return false
 	}
 	varied := knobs(v.groups)

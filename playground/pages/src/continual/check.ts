@@ -141,10 +141,12 @@ export function checkRun(x: unknown): PackedRun {
   const { head, tasks: all } = fields("recording", recording);
   const { tasks } = checkHead(head);
   let next = 0;
+  let shown = false;
   for (const t of list("tasks", all, tasks)) {
     const task = whole("task", fields("task", t).task, next);
-    checkTask(t, task, tasks);
+    shown = !!checkTask(t, task, tasks).frames?.length || shown;
     next = task + 1;
   }
+  if (!shown) throw new Error("the recording has no frames");
   return x as PackedRun;
 }

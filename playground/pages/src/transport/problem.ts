@@ -24,7 +24,7 @@ export type Settings = typeof defaults;
 
 const costs: Record<string, number> = { cosine: 0, squared: 1, euclidean: 2 };
 const tolerance = 1e-9;
-const most = 20000; // sweeps until "does not converge"
+const most = 20000; // sweeps after which it stops, with the error that is left
 const budget = 7; // milliseconds of a frame for sweeps
 const mostBins = 96; // of a histogram
 export const mostPoints = 60; // of a cloud
