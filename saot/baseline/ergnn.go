@@ -117,15 +117,20 @@ func (c *classifier) replayLoss(in replayed[*Node], l2 float64) train.Loss {
 		{Name: "replay", Node: replay}, {Name: "decay", Node: decay}}}
 }
 
-// replayedSizes returns the sizes of the tasks joined with what the buffer holds by then at the most; nodes without
-// edges need no chunks.
+// replayedSizes returns the sizes of the tasks joined with what the buffer holds by then at the most. A node without
+// edges needs one chunk, for itself.
 func replayedSizes(s method.Stream, budget int) (all []encoder.Size) {
 	nodes := 0
 	for k, size := range s.Sizes {
 		nodes += size.Nodes
 		perTask := (s.Classes + len(s.Sizes) - 1) / len(s.Sizes)
 		kept := min(nodes, budget*perTask*(k+1))
-		all = append(all, size.Plus(size, kept, 0))
+		union := size.Plus(size, kept, 0)
+		if len(union.Chunks) == 0 {
+			union.Chunks = []int{0}
+		}
+		union.Chunks[0] += kept
+		all = append(all, union)
 	}
 	return all
 }

@@ -88,7 +88,7 @@ func (s CondensationSettings) memorySizes(b method.Build) (all []encoder.Size) {
 			budget = int(0.005 * float64(size.Nodes))
 		}
 		nodes += max(2, budget) // a task has two classes as a rule
-		all = append(all, encoder.Size{Nodes: nodes})
+		all = append(all, encoder.Size{Nodes: nodes, Chunks: []int{nodes}})
 	}
 	return all
 }
