@@ -17,9 +17,9 @@ import (
 
 // Import takes a file of an entry, or a folder of its files, that was downloaded by hand. It copies each file, checks
 // the copy by its checksum or, if none is known, by reading it together with the entry's other files, gives it its name
-// in the data folder and records it. Where other files are missing, a file without a checksum stays Unrecorded. With
-// trust it also takes a file that is not the published one if it can be read. It returns the states of the
-// imported files, or an error that names both checksums, the finding of the reader, or the expected names.
+// in the data folder and records it. Where others that the reader needs are missing, a file without a checksum stays
+// Unrecorded. With trust it also takes a file that is not the published one if it can be read. It returns the states of
+// the imported files, or an error that names both checksums, the finding of the reader, or the expected names.
 func (s Store) Import(ctx context.Context, e Entry, path string, trust bool) ([]FileStatus, error) {
 	paths, err := e.match(path)
 	if err != nil {
@@ -159,10 +159,8 @@ func (s Store) vouch(ctx context.Context, stage Store, e Entry, all []FileStatus
 	for _, f := range e.Files {
 		s.lend(stage, f)
 	}
-	for _, f := range e.Files {
-		if _, err := os.Stat(stage.Path(f)); err != nil && !f.Optional {
-			return false, nil
-		}
+	if !stage.enough(e) {
+		return false, nil
 	}
 	path, err := stage.locate(e)
 	if err != nil {

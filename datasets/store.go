@@ -79,10 +79,18 @@ func (s Store) Present(e Entry) (files int, folder bool) {
 	return files, folder
 }
 
-// Ready reports whether all files that Open reads are there, without reading them. For a stand-in those of its
+// enough reports whether all files without which an entry cannot be read are there.
+func (s Store) enough(e Entry) bool {
+	return !slices.ContainsFunc(e.Files, func(f File) bool {
+		info, err := os.Stat(s.Path(f))
+		return !f.Optional && (err != nil || !info.Mode().IsRegular())
+	})
+}
+
+// Ready reports whether all files that Open needs are there, without reading them. For a stand-in those of its
 // benchmark will do.
 func (s Store) Ready(e Entry) bool {
-	if files, folder := s.Present(e); folder || files == len(e.Files) {
+	if _, folder := s.Present(e); folder || s.enough(e) {
 		return true
 	}
 	of, err := Lookup(e.StandIn)

@@ -463,6 +463,7 @@ func TestImportWithoutOptionalFile(t *testing.T) {
 	for _, status := range got {
 		require.Equal(t, Recorded, status.State, status.File)
 	}
+	require.True(t, s.Ready(e))
 	require.NoError(t, os.WriteFile(filepath.Join(from, saintClasses), []byte("rubbish"), 0o600))
 	_, err = s.Import(t.Context(), e, from, false)
 	require.ErrorContains(t, err, saintClasses)

@@ -19,7 +19,7 @@ import (
 type SyntheticOptions struct {
 	Seed       uint64  // default 0
 	Nodes      int     // at least 10 for each class; default 600
-	Classes    int     // at least 1; default 8
+	Classes    int     // 1 to 65536; default 8
 	Imbalance  float64 // size of the largest class over the smallest, in [1, 10]; default 3
 	Degree     float64 // mean degree, above 0 and at most Nodes/(8·Classes); default 5
 	Homophily  float64 // share of draws within a class, in (0, 1], before repeats are dropped; default 0.8

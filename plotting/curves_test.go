@@ -6,7 +6,9 @@ import (
 	"math"
 	"testing"
 
+	"github.com/saot-go/saot/saot/continual"
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/plot/plotter"
 )
 
 func TestCurvesDrawEverySeries(t *testing.T) {
@@ -154,4 +156,53 @@ func TestLongLegendIsNotClipped(t *testing.T) {
 	short, err := Curves(series[:3], CurveOptions{Title: "forty"})
 	require.NoError(t, err)
 	require.Greater(t, f.height, short.height+100)
+}
+
+// A curve's name stands where the curve ends or leaves the axis.
+func TestHeightAtTheEnd(t *testing.T) {
+	points := plotter.XYs{{X: 2, Y: 2}, {X: 0, Y: 0}, {X: 10, Y: 90}, {X: 1, Y: 1}}
+	for x, want := range map[float64]float64{-1: 0, 0: 0, 1.5: 1.5, 2: 2, 6: 46, 10: 90, 99: 90} {
+		require.InDelta(t, want, heightAt(points, x), 1e-12, "at %v", x)
+	}
+}
+
+// A size at which nothing can be drawn is an error that names the field.
+func TestSizes(t *testing.T) {
+	for _, size := range []float64{-50, math.NaN(), math.Inf(1)} {
+		one, labels := []BarSeries{{Values: []float64{1}}}, []string{"a"}
+		points := []Point{{X: 0, Y: 0}, {X: 1, Y: 1}}
+		m := []Method{{Name: "a", Matrices: []continual.Matrix{{{1}}}, Seconds: []float64{1}}}
+		for field, draw := range map[string]func() (Figure, error){
+			"a Width of":  func() (Figure, error) { return Bars(labels, one, BarOptions{Width: size}) },
+			"a Height of": func() (Figure, error) { return Bars(labels, one, BarOptions{Height: size}) },
+			"a Side of": func() (Figure, error) {
+				return Flow([]float64{1, 0, 0, 1}, points, points, FlowOptions{Side: size})
+			},
+			"trade-off \"\": a Width of": func() (Figure, error) { return TradeOff(m, TradeOffOptions{Width: size}) },
+			"histogram \"\": a Height of": func() (Figure, error) {
+				return Histograms([]Sample{{Values: []float64{1}}}, HistogramOptions{Height: size})
+			},
+			"curves \"\": a Width of": func() (Figure, error) {
+				return Curves([]Series{{Y: []float64{1}}}, CurveOptions{Width: size})
+			},
+		} {
+			_, err := draw()
+			require.ErrorContains(t, err, field)
+		}
+	}
+}
+
+// A value far outside the limits counts in the bin at its end, and limits that hold nothing are refused.
+func TestHistogramLimits(t *testing.T) {
+	svg := func(far float64) string {
+		f, err := Histograms([]Sample{{Values: []float64{0.5, far}}}, HistogramOptions{X: Limits{Low: 0, High: 1}})
+		require.NoError(t, err)
+		data, err := f.SVG()
+		require.NoError(t, err)
+		return string(data)
+	}
+	require.Equal(t, svg(1e9), svg(1e19))
+	require.NotEqual(t, svg(1e9), svg(-1e19))
+	_, err := Histograms([]Sample{{Values: []float64{0.5}}}, HistogramOptions{X: Limits{Low: 5, High: 5}})
+	require.ErrorContains(t, err, "from 5 to 5")
 }

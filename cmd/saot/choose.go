@@ -34,8 +34,18 @@ func (o *sweepOptions) chooseMethods(runs []experiment.Run) error {
 		return usagef("--only and --method have no run in common")
 	}
 	slices.Sort(chosen)
-	o.only = slices.Compact(chosen)
+	o.only = chosen
 	return nil
+}
+
+// distinct keeps the first of numbers that are alike.
+func distinct(numbers []int) (kept []int) {
+	for _, n := range numbers {
+		if !slices.Contains(kept, n) {
+			kept = append(kept, n)
+		}
+	}
+	return kept
 }
 
 // choose keeps the runs of --only.

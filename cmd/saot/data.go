@@ -277,7 +277,8 @@ func newDataImportCommand(dir *string) *cobra.Command {
 		Short: "take a file that was downloaded by hand into the data folder",
 		Long: `Copy a file of a dataset, or a folder that holds its files, into the data folder under the right name.
 The copy is checked by its checksum, or, where none is known, by reading it with the dataset's other files; while some
-of these are missing it stays unrecorded. The original is left alone. saot data info NAME says where to download it.`,
+that are needed are missing it stays unrecorded. The original is left alone. saot data info NAME says where to download
+it.`,
 		Example: `  saot data import ogbn-arxiv ~/Downloads/arxiv.zip
   saot data import flickr ~/Downloads/flickr         a folder of its four files
   saot data import cora-ml mine.npz --trust          a different file, if it can be read`,
@@ -289,7 +290,7 @@ of these are missing it stays unrecorded. The original is left alone. saot data 
 			}
 			all, err := store.Import(cmd.Context(), entries[0], args[1], trust)
 			if end := cmd.Context().Err(); err != nil && end != nil {
-				return interrupted{end, "interrupted: nothing was imported"}
+				return interrupted{end, "interrupted: the same command imports the rest"}
 			}
 			if err != nil {
 				return err

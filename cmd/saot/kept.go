@@ -29,8 +29,8 @@ func (o *keptOptions) read(dir string) (*experiment.Run, *continual.Result, erro
 		return nil, nil, err
 	}
 	if !exists(filepath.Join(dir, experiment.ConfigFile)) {
-		return nil, nil, fmt.Errorf("%s holds a result alone, as unpacked ones are: an encoder is kept by saot run "+
-			"and saot sweep with --keep-model", dir)
+		return nil, nil, fmt.Errorf("%s has no %s, as unpacked results have none: name the folder of a run that "+
+			"saot run or saot sweep made with --keep-model", dir, experiment.ConfigFile)
 	}
 	r, err := experiment.ReadRun(dir)
 	if err != nil {

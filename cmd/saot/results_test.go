@@ -277,13 +277,15 @@ func TestResultsOfAnUnfinishedSweep(t *testing.T) {
 		edit(t, dir, func(r *continual.Result) {
 			r.Scores[0].Fits = [][]continual.Fit{{{Valid: 70}}, {{Valid: 70 + float64(k)}}}
 		})
-		write(t, filepath.Join(dir, "config.json"), "{}")
+		write(t, filepath.Join(dir, "config.json"), `{"method": "saot"}`)
 	}
-	const line = "1 runs in runs are not done: saot run --resume runs/waits\n"
+	require.NoError(t, os.MkdirAll("runs/bert", 0o755))
+	write(t, "runs/bert/config.json", `{"model_type": "bert"}`) // of another program
+	const line = "1 runs in runs are not done: saot run --resume runs/waits continues it\n"
 	for _, waits := range []bool{false, true} {
 		if waits {
 			require.NoError(t, os.Mkdir("runs/waits", 0o755))
-			write(t, "runs/waits/config.json", "{}")
+			write(t, "runs/waits/config.json", `{"method": "saot"}`)
 		}
 		for _, args := range [][]string{{"table", "runs"}, {"tune", "runs"}, {"figures", "runs"}, {"report", "runs"},
 			{"pack", "runs", "-o", "all.jsonl.gz"}} {

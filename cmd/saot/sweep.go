@@ -30,7 +30,7 @@ type sweepOptions struct {
 	workers           int
 	memory            float64 // GB
 	only              []int
-	task              bool     // of a job, or of a hand: --only chooses its runs
+	chosen            bool     // by --only, as each task of a job is
 	datasets          []string // instead of the specs'
 	methods           []string // whose runs alone are done; empty means all
 	about             []string // what the specs say of themselves
@@ -125,7 +125,7 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 	if o.fetch && o.launcher == experiment.Kubernetes {
 		return usagef("--fetch fills a folder of this machine; with --launcher kubernetes --data is one of containers")
 	}
-	o.task = len(o.only) > 0
+	o.chosen = len(o.only) > 0
 	runs, err := o.open(specs)
 	if err == nil {
 		err = o.chooseMethods(runs)
@@ -136,6 +136,7 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 	if o.index >= 0 {
 		o.only = o.only[o.index : o.index+1]
 	}
+	o.only = distinct(o.only)
 	if o.fetch {
 		if err := o.fetchMissing(cmd, runs); err != nil {
 			return err
@@ -200,7 +201,7 @@ func (o *sweepOptions) checkEngines(s *experiment.Sweep, left []int) error {
 // work does the runs of a sweep, and says what is left of them.
 func (o *sweepOptions) work(cmd *cobra.Command, s *experiment.Sweep, left []int) error {
 	work := experiment.WorkOptions{Workers: o.workers, RetryFailed: o.retry, Command: o.runCommand, Memory: o.bytes()}
-	if o.task { // nobody else sees to these
+	if o.chosen { // nobody else sees to these
 		work.Wait = 10 * time.Second
 	}
 	var err error

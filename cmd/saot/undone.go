@@ -13,21 +13,23 @@ import (
 // undone says which folders at the paths or below have runs without a result: what is made of the rest looks like all
 // of them.
 func undone(paths []string) (lines []string) {
-	left := map[string][]string{} // by the folder that they are in
+	known := map[string]bool{} // by whole path
+	left := map[string][]string{}
 	for _, path := range paths {
 		for _, folder := range experiment.Undone(path) {
-			dir := filepath.Dir(folder)
-			if !slices.Contains(left[dir], folder) {
-				left[dir] = append(left[dir], folder)
+			if whole, err := filepath.Abs(folder); err == nil && !known[whole] {
+				known[whole] = true
+				left[filepath.Dir(folder)] = append(left[filepath.Dir(folder)], folder)
 			}
 		}
 	}
 	for _, dir := range slices.Sorted(maps.Keys(left)) {
-		next := "status " + shell.Quote(dir)
+		next, first := "saot status "+shell.Quote(dir), left[dir][0]
 		if _, err := experiment.OpenSweep(dir); err != nil { // runs of their own
-			next = "run --resume " + shell.Quote(left[dir][0])
+			next = resumeCommand(first, experiment.BegunOn(first)) + " continues "
+			next += map[bool]string{true: "it", false: "one of them"}[len(left[dir]) == 1]
 		}
-		lines = append(lines, fmt.Sprintf("%d runs in %s are not done: saot %s", len(left[dir]), dir, next))
+		lines = append(lines, fmt.Sprintf("%d runs in %s are not done: %s", len(left[dir]), dir, next))
 	}
 	return lines
 }

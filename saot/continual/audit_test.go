@@ -392,7 +392,8 @@ func TestKeepAndResumeRefuse(t *testing.T) {
 	opt = Options{Manifest: named, Dir: interrupted(t, Options{Manifest: named, Keep: true}), Resume: true}
 	require.NoError(t, os.Rename(filepath.Join(whole.Dir, ResultFile), filepath.Join(opt.Dir, ResultFile)))
 	_, err = Run(context.Background(), smallStream(), &toyLearner{}, opt)
-	require.ErrorContains(t, err, CheckpointFile+": the model is of a different run than the result")
+	require.ErrorContains(t, err, CheckpointFile+" is no checkpoint of this result's run: ")
+	require.ErrorContains(t, err, "move one of them away")
 	require.FileExists(t, filepath.Join(opt.Dir, CheckpointFile))
 
 	dir := t.TempDir()

@@ -94,7 +94,8 @@ const checkpointMagic = checkpointWord + "4\n"
 
 // ReadIdentity tells which run a folder's checkpoint belongs to, so that it can be set up again and resumed, and how
 // many of its tasks are done. It does not read the state of the learner, which may be damaged, and take a resumed run
-// back a task. It fails with fs.ErrNotExist where there is no checkpoint.
+// back a task. A model counts as a checkpoint where there is no other. It fails with fs.ErrNotExist where there is
+// none.
 func ReadIdentity(dir string) (*Identity, int, error) {
 	c, _, err := readLast(dir, readHeader)
 	if err != nil {
@@ -277,12 +278,6 @@ func (r *run) restore() error {
 		return r.checkpoint()
 	}
 	c, passed, err := readLast(r.opt.Dir, readCheckpoint)
-	if errors.Is(err, fs.ErrNotExist) { // the model is the last checkpoint of a run that ended: its result is lost
-		c, err = readCheckpoint(filepath.Join(r.opt.Dir, ModelFile))
-		if errors.As(err, new(damaged)) {
-			err = fmt.Errorf("%w: move it away, and the run starts again at its first task", err)
-		}
-	}
 	if errors.Is(err, fs.ErrNotExist) {
 		r.opt.Log.Info("nothing to resume: starting at the first task", "dir", r.opt.Dir)
 		return r.checkpoint()

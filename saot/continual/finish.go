@@ -75,7 +75,7 @@ func (r *run) retire(result *Result) error {
 	if err == nil && keep {
 		if c, err = readCheckpoint(path); err == nil {
 			if err = c.belongsTo(result); err != nil {
-				err = fmt.Errorf("%s: %w", path, err)
+				err = fmt.Errorf("%s is no checkpoint of this result's run: %w; move one of them away", path, err)
 			}
 		}
 	}

@@ -63,8 +63,9 @@ func notCheckpoint(path, magic string) error {
 }
 
 // readLast reads the last checkpoint of a run folder, or the earlier one where the last is damaged or missing; then
-// passed says what is wrong with the last. One that cannot be read now is not damaged: it is an error. It fails with
-// fs.ErrNotExist where there is neither.
+// passed says what is wrong with the last. Where there is neither, the model is the last checkpoint of a run that
+// ended, and whose result is lost. One that cannot be read now is not damaged: it is an error. It fails with fs.ErrNotExist
+// where there is none.
 func readLast(dir string, read func(path string) (*checkpoint, error)) (c *checkpoint, passed, err error) {
 	c, err = read(filepath.Join(dir, CheckpointFile))
 	if err == nil {
@@ -87,7 +88,11 @@ func readLast(dir string, read func(path string) (*checkpoint, error)) (c *check
 	case errors.Is(err, fs.ErrNotExist) && !errors.Is(other, fs.ErrNotExist):
 		return nil, nil, other
 	}
-	return nil, nil, err
+	c, err = read(filepath.Join(dir, ModelFile))
+	if errors.Is(err, errDamaged) {
+		err = fmt.Errorf("%w: move it away, and the run starts again at its first task", err)
+	}
+	return c, nil, err
 }
 
 // setAside keeps a last checkpoint that was passed over from becoming the earlier one.

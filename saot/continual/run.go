@@ -28,7 +28,7 @@ type Options struct {
 	ProbeRows int
 	Seed      uint64 // of the probes' initial weights and the nodes of a recording; the learner has its own
 	Dir       string // run folder for checkpoints and the result; "" writes no files
-	Resume    bool   // continue after the last checkpoint in Dir; where there is none, start at the first task
+	Resume    bool   // continue after the last checkpoint in Dir, or its model; without one, start at the first task
 	Keep      bool   // keep the learner in Dir/model, for Audit; a run that is resumed keeps it if any stretch was to
 	Record    int    // steps from frame to frame of the recording in Dir, see package record; 0 records nothing
 	// Finish is called when the result is in Dir, also by a Resume that finds it there. A run is at its end only when

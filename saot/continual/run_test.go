@@ -290,6 +290,10 @@ func TestRunRefusesWhatALearnerReturns(t *testing.T) {
 		"the learner returned no embedding": {nothing: true},
 		"the first step: ":                  {spoil: func(r *TaskReport) *TaskReport { r.FirstLoss = bad; return r }},
 		"the last step: ":                   {spoil: func(r *TaskReport) *TaskReport { r.LastLoss = bad; return r }},
+		`the name "mean\ttime" of a term or a diagnostic holds a control character`: {spoil: func(r *TaskReport) *TaskReport {
+			r.Diagnostics["mean\ttime"] = 1
+			return r
+		}},
 		`diagnostic "steps" is NaN`: {spoil: func(r *TaskReport) *TaskReport {
 			r.Diagnostics["steps"] = math.NaN()
 			return r

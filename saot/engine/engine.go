@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -234,9 +235,9 @@ func parseSpec(text string) (spec, error) {
 		if !strings.ContainsAny(target, `/\`) && filepath.Ext(target) == "" {
 			return spec{}, unknown
 		}
-		if strings.ContainsAny(options, `/\`) || strings.HasSuffix(options, ".so") { // a path was cut at its comma
-			return spec{}, fmt.Errorf("engine: GoMLX cannot read the path %s: move it to one without , and =",
-				strings.TrimPrefix(text, "xla:"))
+		if strings.ContainsAny(options, `/\`) || slices.Contains([]string{".so", ".dylib"}, filepath.Ext(options)) {
+			return spec{}, fmt.Errorf("engine: %w %q: what follows a comma are options: move the plugin to a path "+
+				"without one", ErrUnknown, text)
 		}
 		path, err := filepath.Abs(target)
 		if err != nil {

@@ -80,7 +80,7 @@ func openBest(devices int) (*Engine, error) {
 		}
 		e, err := candidate.open("", devices)
 		if errors.Is(err, errDevices) {
-			return nil, fmt.Errorf("engine: %s: %w", candidate.Spec, err)
+			return nil, fmt.Errorf("engine: %s: %w%s", candidate.Spec, err, after(passedOver))
 		}
 		if err != nil {
 			passedOver = append(passedOver, candidate.complaint(err))
@@ -90,6 +90,14 @@ func openBest(devices int) (*Engine, error) {
 		return e, nil
 	}
 	return nil, fmt.Errorf("engine: no engine works: %s", strings.Join(passedOver, "; "))
+}
+
+// after names what was passed over, as a note behind an error.
+func after(passedOver []string) string {
+	if len(passedOver) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(passedOver, "; ")
 }
 
 var errDevices = errors.New("too few devices")

@@ -28,6 +28,23 @@ func TestUnknownNamesListTheKnown(t *testing.T) {
 	}
 }
 
+func TestPathWithAComma(t *testing.T) {
+	for _, name := range []string{"xla:/opt/no,such.so", "xla:/opt/a,b/plugin.so"} {
+		_, err := engine.Open(name)
+		require.ErrorIs(t, err, engine.ErrUnknown, name)
+		require.ErrorContains(t, err, "move the plugin to a path without one")
+	}
+	require.NoError(t, engine.CheckName("xla:/opt/plugin.so,tf32=true"))
+}
+
+// Too few devices are an error, also where no engine is named: what was passed over may be the reason.
+func TestTooFewDevicesOfTheFastest(t *testing.T) {
+	t.Setenv(pluginEnv, t.TempDir())
+	t.Setenv(backendEnv, "")
+	_, err := engine.OpenDevices("", 2)
+	require.ErrorContains(t, err, "engine: go: too few devices: 2 were asked for, pure Go has 1")
+}
+
 func TestNamedButMissingIsAnError(t *testing.T) {
 	t.Setenv(pluginEnv, t.TempDir())
 	for _, name := range []string{"xla", "xla:cpu", "xla:/absent/plugin.so"} {

@@ -70,7 +70,8 @@ func (f *Folder) Started() bool { return begun(f.Path) || exists(f.Path, continu
 
 // begun reports whether a folder holds a state to resume from.
 func begun(dir string) bool {
-	return exists(dir, continual.CheckpointFile) || exists(dir, continual.EarlierFile)
+	return exists(dir, continual.CheckpointFile) || exists(dir, continual.EarlierFile) ||
+		exists(dir, continual.ModelFile) && !exists(dir, continual.ResultFile)
 }
 
 func exists(dir, name string) bool {

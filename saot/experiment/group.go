@@ -60,7 +60,7 @@ func (g *Group) Changed() (map[string]string, bool) {
 	if err != nil {
 		return nil, false
 	}
-	return s.changed(d), true
+	return s.differing(d.Defaults(datasets.RecipeOf(s.Dataset), s.Preset)), true
 }
 
 // SplitFile reports whether the runs took their split from a file. No Spec describes such runs.

@@ -78,7 +78,8 @@ const (
 	maxKey   = 100     // bytes
 )
 
-// bounded returns an error if a spec is too long or too deep to parse. Levels that begin on a line of their own do not
+// bounded returns an error if a spec is too long or too deep to parse, or has what each part of it, parsed alone, could
+// not know: tags, anchors and aliases. Levels that begin on a line of their own do not
 // count: each takes more indentation, so the length bounds them.
 func bounded(data []byte) error {
 	if len(data) > maxSpec {
@@ -97,7 +98,7 @@ func bounded(data []byte) error {
 		case token.SequenceEntryType:
 			dashes++
 		case token.TagType, token.AnchorType, token.AliasType, token.MergeKeyType:
-			return &faultAt{line: line, text: fmt.Sprintf("%q: a spec has no tags, anchors and aliases: "+
+			return &faultAt{line: line, text: fmt.Sprintf("%q: a spec has no tags, anchors or aliases: "+
 				"write the value itself", t.Value)}
 		case token.MappingValueType:
 			if before > maxKey {
@@ -325,7 +326,7 @@ func (f *faults) add(line int, err error) {
 func (f *faults) addUnknown(m ast.MapNode, like any, advice string) {
 	known := fields.Names(like)
 	for it := m.MapRange(); it.Next(); {
-		if key := it.Key().GetToken().Value; !slices.Contains(known, key) && !it.Key().IsMergeKey() {
+		if key := it.Key().GetToken().Value; !slices.Contains(known, key) {
 			f.add(lineOf(it.Key()), fmt.Errorf("unknown field %q%s: choose one of %s", key,
 				cmp.Or(near.Hint(key, known), " ("+advice+")"), strings.Join(known, ", ")))
 		}

@@ -203,7 +203,7 @@ func foldersWith(dir string, files ...string) (folders []string, err error) {
 func Undone(dir string) (folders []string) {
 	dir = filepath.Clean(dir) + string(filepath.Separator) // follows a symbolic link
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() || path == dir || !exists(path, ConfigFile) {
+		if err != nil || !d.IsDir() || path == dir || !holdsRun(path) {
 			return nil // what cannot be read is no advice
 		}
 		if !exists(path, continual.ResultFile) {
@@ -212,6 +212,15 @@ func Undone(dir string) (folders []string) {
 		return filepath.SkipDir
 	})
 	return folders
+}
+
+// holdsRun reports whether a folder has the settings of a run. Others have a config.json too.
+func holdsRun(dir string) bool {
+	var settings struct {
+		Method string `json:"method"`
+	}
+	data, err := file.Read(filepath.Join(dir, ConfigFile), maxFile)
+	return err == nil && json.Unmarshal(data, &settings) == nil && settings.Method != ""
 }
 
 // Others returns the folders in the sweep's folder that hold runs without a result, and not of this sweep: those of
@@ -333,14 +342,11 @@ func (s *Sweep) Count() (map[State]int, error) {
 	return count, nil
 }
 
-// Select keeps the runs with the given numbers, each once, counted from 0 in the order of the spec. Estimates still
-// learn from the others.
+// Select keeps the runs with the given numbers, counted from 0 in the order of the spec. Estimates still learn from the
+// others.
 func (s *Sweep) Select(numbers []int) error {
 	var runs []Run
-	for i, n := range numbers {
-		if slices.Contains(numbers[:i], n) {
-			continue
-		}
+	for _, n := range numbers {
 		if n < 0 || n >= len(s.Runs) {
 			return fmt.Errorf("experiment: there is no run %d: the sweep has runs 0 to %d", n, len(s.Runs)-1)
 		}

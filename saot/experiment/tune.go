@@ -209,14 +209,16 @@ func (c *Choice) describe(g *Group) error {
 	return nil
 }
 
-func (g *Group) settings() (s *Settings, d *method.Definition, err error) {
+func (g *Group) settings() (*Settings, *method.Definition, error) {
+	var s Settings
 	if err := json.Unmarshal(g.First().Config, &s); err != nil {
 		return nil, nil, fmt.Errorf("experiment: %s: field config: %w", g.path(), err)
 	}
-	if d, err = method.Lookup(s.Method); err != nil {
+	d, err := method.Lookup(s.Method)
+	if err != nil {
 		return nil, nil, fmt.Errorf("experiment: %s: %w", g.path(), err)
 	}
-	return s, d, nil
+	return &s, d, nil
 }
 
 func (g *Group) changedAsYAML() (map[string]string, error) {

@@ -230,7 +230,7 @@ func paperStudies(views []view) (p Picture, lack string, err error) {
 			}
 			s.Chosen = []float64{chosen}
 			if !slices.ContainsFunc(s.Points, func(p plotting.Setpoint) bool { return p.Value == chosen }) {
-				ring = "" // or not everywhere
+				ring = " A ring marks the chosen value, at which the other weight was varied, where a run has it."
 			}
 			half.facet.Studies = append(half.facet.Studies, s)
 			shares += v.shareOf(half.on, half.knob)
