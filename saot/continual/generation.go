@@ -64,8 +64,8 @@ func notCheckpoint(path, magic string) error {
 
 // readLast reads the last checkpoint of a run folder, or the earlier one where the last is damaged or missing; then
 // passed says what is wrong with the last. Where there is neither, the model is the last checkpoint of a run that
-// ended, and whose result is lost. One that cannot be read now is not damaged: it is an error. It fails with fs.ErrNotExist
-// where there is none.
+// ended, and whose result is lost. One that cannot be read now is not damaged: it is an error. It fails with
+// fs.ErrNotExist where there is none.
 func readLast(dir string, read func(path string) (*checkpoint, error)) (c *checkpoint, passed, err error) {
 	c, err = read(filepath.Join(dir, CheckpointFile))
 	if err == nil {

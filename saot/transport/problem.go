@@ -66,7 +66,8 @@ func (p *Problem) check() (mu, nu []float64, err error) {
 //
 // It returns an error for an empty or non-finite cost, for marginals that don't fit, for a config that is not valid,
 // for ε relative to a mean cost that is not positive or that makes it infinite, for KernelDomain where range(C)/ε is
-// above 700, and for a plan that is not finite, which wraps ErrNotFinite. Not converging is not an error: Report.Err says so.
+// above 700, and for a plan that is not finite, which wraps ErrNotFinite. Not converging is not an error: Report.Err
+// says so.
 func Solve(p Problem, cfg SinkhornConfig) (*Result, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
