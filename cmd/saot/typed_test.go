@@ -30,7 +30,8 @@ func TestTypedTables(t *testing.T) {
 		{"methods.md", "| aligned nodes |", []string{"structure"}, 0, streams, 64},
 		{"methods.md", "| valid AP, converged probe, seed 0 |", []string{"warm-up"}, 0,
 			[]string{"cora-ml valid", "uai valid", "amazon-computers valid"}, 15},
-		{"results/notes.md", "| columns | method |", []string{"widths", "chosen", "chosen-corafull", "ablations"}, 2,
+		{"results/notes.md", "| columns | method |", []string{"widths", "chosen", "chosen-corafull", "ablations",
+			"standins"}, 2,
 			[]string{"amazon-computers", "coauthor-cs", "cora-ml", "corafull-topology", "uai"}, 79},
 	} {
 		t.Run(table.page+" "+table.header, func(t *testing.T) { table.check(t) })
