@@ -24,9 +24,9 @@ type Method interface {
 // Learner is a method of self-supervised continual learning. Run calls Learn once per task, in order, and after each it
 // calls Embed once for every task seen so far, from the first to the newest. By this order a Learner that wraps another
 // knows which task a graph is of, for a probe of its own. A run that is resumed calls Load first and continues with the
-// next task; Options.Record adds calls of Embed while Learn runs and just after it. Audit calls Load, and
-// Embed for every task in order. The graphs carry no labels. Their arrays belong to the stream: a learner may
-// replace them in the graph that it gets, as Features.Normalize does, but must not write into them.
+// next task; Options.Record adds calls of Embed while Learn runs and just after it. Audit calls Load, and Embed for
+// every task in order. The graphs carry no labels. Their arrays belong to the stream: a learner may replace them in the
+// graph that it gets, as Features.Normalize does, but must not write into them.
 type Learner interface {
 	Method
 	// Learn trains on the next task, calling observe (which may be nil) once per step. It returns ctx.Err() when

@@ -78,9 +78,9 @@ const (
 	maxKey   = 100     // bytes
 )
 
-// bounded returns an error if a spec is too long or too deep to parse, or has what each part of it, parsed alone, could
-// not know: tags, anchors and aliases. Levels that begin on a line of their own do not
-// count: each takes more indentation, so the length bounds them.
+// bounded returns an error if a spec is too long or too deep to parse, or has tags, anchors or aliases: its parts are
+// parsed alone, and know nothing of an anchor in another. Levels that begin on a line of their own do not count: each
+// takes more indentation, so the length bounds them.
 func bounded(data []byte) error {
 	if len(data) > maxSpec {
 		return fmt.Errorf("a spec is larger than %d bytes", maxSpec)
