@@ -2,6 +2,7 @@ package plotting
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"image"
 	"image/color"
@@ -34,6 +35,19 @@ type Figure struct {
 
 // Size returns the width and height in points (1/72 inch).
 func (f Figure) Size() (width, height float64) { return f.width.Points(), f.height.Points() }
+
+// checkSize returns an error for a size in points at which nothing can be drawn.
+func checkSize(field string, points float64) error {
+	if !(points >= 0 && points <= 10_000) {
+		return fmt.Errorf("a %s of %g points: want 0 to 10,000", field, points)
+	}
+	return nil
+}
+
+// checkArea is checkSize of the data area of a figure.
+func checkArea(width, height float64) error {
+	return cmp.Or(checkSize("Width", width), checkSize("Height", height))
+}
 
 // Alt returns a text for readers who don't see the figure: its title and those of its parts, in reading order, each
 // once. A part without a title is named by its axes, and so is a heat map.

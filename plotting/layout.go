@@ -104,16 +104,3 @@ func byID(a, b graph.Node) int { return cmp.Compare(a.ID(), b.ID()) }
 func (g *ordered) Nodes() graph.Nodes { return iterator.NewOrderedNodes(g.nodes) }
 
 func (g *ordered) From(id int64) graph.Nodes { return iterator.NewOrderedNodes(g.neighbors[id]) }
-
-// checkSize returns an error for a size in points at which nothing can be drawn.
-func checkSize(field string, points float64) error {
-	if !(points >= 0 && points <= 10_000) {
-		return fmt.Errorf("a %s of %g points: want 0 to 10,000", field, points)
-	}
-	return nil
-}
-
-// checkArea is checkSize of the data area of a figure.
-func checkArea(width, height float64) error {
-	return cmp.Or(checkSize("Width", width), checkSize("Height", height))
-}

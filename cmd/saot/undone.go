@@ -13,8 +13,8 @@ import (
 // undone says which folders at the paths or below have runs without a result: what is made of the rest looks like all
 // of them.
 func undone(paths []string) (lines []string) {
-	known := map[string]bool{} // by whole path
-	left := map[string][]string{}
+	known := map[string]bool{}    // by whole path
+	left := map[string][]string{} // run folders by the folder that they are in
 	for _, path := range paths {
 		for _, folder := range experiment.Undone(path) {
 			if whole, err := filepath.Abs(folder); err == nil && !known[whole] {
@@ -26,8 +26,11 @@ func undone(paths []string) (lines []string) {
 	for _, dir := range slices.Sorted(maps.Keys(left)) {
 		next, first := "saot status "+shell.Quote(dir), left[dir][0]
 		if _, err := experiment.OpenSweep(dir); err != nil { // runs of their own
-			next = resumeCommand(first, experiment.BegunOn(first)) + " continues "
-			next += map[bool]string{true: "it", false: "one of them"}[len(left[dir]) == 1]
+			which := "it"
+			if len(left[dir]) > 1 {
+				which = "one of them"
+			}
+			next = resumeCommand(first, experiment.BegunOn(first)) + " continues " + which
 		}
 		lines = append(lines, fmt.Sprintf("%d runs in %s are not done: %s", len(left[dir]), dir, next))
 	}
