@@ -329,6 +329,7 @@ func TestDiagnosticsOfSteps(t *testing.T) {
 		for i, task := range tinyStream(t).Tasks {
 			want, last, largest := map[string]float64{}, map[string]float64{}, map[string]float64{}
 			report, err := l.Learn(context.Background(), i, task.Graph, func(s continual.Step) {
+				largest["marginal_error"] = max(largest["marginal_error"], s.MarginalError)
 				for _, f := range s.Figures {
 					want[f.Name] += f.Value / float64(s.Steps)
 					last[f.Name], largest[f.Name] = f.Value, max(largest[f.Name], f.Value)
@@ -338,7 +339,9 @@ func TestDiagnosticsOfSteps(t *testing.T) {
 			for _, name := range []string{"diagonal_mass", "entropy"} {
 				want[name] = last[name]
 			}
-			want["graph_marginal_error"] = largest["graph_marginal_error"]
+			for _, name := range []string{"graph_marginal_error", "marginal_error"} {
+				want[name] = largest[name]
+			}
 			require.Positive(t, want["gradient_structure"])
 			for name, value := range want {
 				require.Contains(t, report.Diagnostics, name)
@@ -346,6 +349,18 @@ func TestDiagnosticsOfSteps(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The errors of a task's plans are those of its worst step.
+func TestWorstStepIsReported(t *testing.T) {
+	l, report := &Learner{tasks: 1}, continual.TaskReport{Diagnostics: map[string]float64{}}
+	for _, missed := range []float64{0.1, 0.7, 0.2} {
+		l.record(&report, &continual.Step{}, map[string]float64{figureMarginalError: missed,
+			figureDistillationError: 2 * missed}, &planFigures{marginalError: 3 * missed})
+	}
+	require.InDelta(t, 0.7, report.Diagnostics["marginal_error"], 0)
+	require.InDelta(t, 1.4, report.Diagnostics["distillation_marginal_error"], 0)
+	require.InDelta(t, 2.1, report.Diagnostics["graph_marginal_error"], 1e-12)
 }
 
 // A step aligns all nodes of a task that has fewer than points, down to a task of two nodes without replay.

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/internal/numeric"
@@ -154,6 +156,11 @@ func TestTotalLoss(t *testing.T) {
 						for _, part := range loss.Parts {
 							out = append(out, part.Node)
 						}
+						for _, f := range loss.Figures {
+							if strings.HasPrefix(f.Name, "gradient_") {
+								out = append(out, f.Node)
+							}
+						}
 						return out
 					}, x[:]...)
 					want := totalOf(c, x, beta)
@@ -166,6 +173,10 @@ func TestTotalLoss(t *testing.T) {
 							func() float64 { return totalOf(c, x, beta).total })
 						requireClose(t, want, got[1+i], 2e-3, i)
 					}
+					for term, weight := range []float64{1, c.Alpha, beta} {
+						norm := gradientNorm(x[:2], func() float64 { return totalOf(c, x, beta).parts[term] })
+						requireClose(t, []float64{weight * norm}, got[10+term], 2e-3, "the weighted term", term)
+					}
 					for i := 2; i < 6; i++ {
 						requireZero(t, got[1+i], "neither the teacher nor the graph's plan and cost get a gradient")
 					}
@@ -173,6 +184,15 @@ func TestTotalLoss(t *testing.T) {
 			}
 		}
 	})
+}
+
+// gradientNorm is the norm of the gradient of f with respect to x, by finite differences.
+func gradientNorm(x []*mat.Dense, f func() float64) float64 {
+	var g []float64
+	for _, part := range x {
+		g = append(g, numeric.Gradient(part.RawMatrix().Data, 1e-5, f)...)
+	}
+	return floats.Norm(g, 2)
 }
 
 type total struct {

@@ -11,11 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/continual/record"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
+	"github.com/saot-go/saot/saot/train"
 	"github.com/saot-go/saot/saot/transport/plain"
 )
 
@@ -32,43 +34,63 @@ func look(t *testing.T, w continual.Watch) *continual.Sight {
 	return s
 }
 
-// Views that drop nothing are the graph itself: π_Z then follows from the embeddings alone, which Embed returns too.
+// π_Z follows from the embeddings of the two graphs that the views are. Views that drop nothing are the task's graph,
+// whose embeddings Embed returns.
 func TestWatchedPlanAgainstEmbeddings(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		c := tinyConfig()
-		c.EdgeDrop, c.FeatureMask = 0, 0
-		l := newTiny(t, e, c, 1)
-		nodes := []int32{7, 3, 20, 11, 0, 33}
-		n := len(nodes)
-		learn(t, l, 0, 1)
-		all, err := l.Embed(context.Background(), tinyStream(t).Tasks[1].Graph)
-		require.NoError(t, err)
-		w := watched(t, l, 1, nodes)
-		s := look(t, w)
-		z := mat.NewDense(n, all.Cols, nil)
-		for i, v := range nodes {
-			norm := 0.0
-			for k := range all.Cols {
-				x := float64(all.Data[int(v)*all.Cols+k])
-				require.InDelta(t, x, s.Embedding.Data[i*all.Cols+k], 1e-5)
-				z.Set(i, k, x)
-				norm += x * x
+		for _, dropped := range []float64{0, 0.5} {
+			c := tinyConfig()
+			c.EdgeDrop, c.FeatureMask, c.Sweeps = dropped, dropped, 500
+			l, g := newTiny(t, e, c, 1), tinyStream(t).Tasks[1].Graph
+			nodes := []int32{7, 3, 20, 11, 0, 33}
+			learn(t, l, 0, 1)
+			w := watched(t, l, 1, nodes)
+			s := look(t, w)
+			all, err := l.Embed(context.Background(), g)
+			require.NoError(t, err)
+			for i, v := range nodes {
+				row := all.Data[int(v)*all.Cols:][:all.Cols]
+				require.InDeltaSlice(t, row, s.Embedding.Data[i*all.Cols:][:all.Cols], 1e-5)
 			}
-			row := z.RawRowView(i)
-			for k := range row {
-				row[k] /= math.Sqrt(norm)
+
+			var z [2]*mat.Dense
+			for i := range z {
+				view, err := l.Embed(context.Background(), viewed(g, w.(*watch).pair, i))
+				require.NoError(t, err)
+				z[i] = mat.NewDense(len(nodes), view.Cols, nil)
+				for k, v := range nodes {
+					for j, x := range view.Data[int(v)*view.Cols:][:view.Cols] {
+						z[i].Set(k, j, float64(x))
+					}
+				}
+			}
+			want := sinkhorn(cosineCost(z[0], z[1]), c.Epsilon, 500)
+			for i, v := range s.Plan.Data {
+				require.InEpsilon(t, want.RawMatrix().Data[i], v, 2e-4)
+			}
+			require.Equal(t, s.Plan, w.Views().Teacher, "the teacher is the encoder before the task")
+			if dropped == 0 {
+				require.Equal(t, w.Views().Edges[0], w.Views().Edges[1])
 			}
 		}
-		cost := mat.NewDense(n, n, nil)
-		cost.Mul(z, z.T())
-		cost.Apply(func(_, _ int, v float64) float64 { return 1 - v }, cost)
-		want := sinkhorn(cost, c.Epsilon, 500)
-		for i, v := range s.Plan.Data {
-			require.InDelta(t, want.RawMatrix().Data[i], v, 1e-3)
-		}
-		require.Equal(t, s.Plan, w.Views().Teacher, "the teacher is the encoder before the task")
-		require.Equal(t, w.Views().Edges[0], w.Views().Edges[1])
 	})
+}
+
+// viewed is a graph as a view of a pair has it.
+func viewed(g *graph.Graph, p *train.Pair, i int) *graph.Graph {
+	all := make([]int32, g.NumNodes())
+	for v := range all {
+		all[v] = int32(v)
+	}
+	out, f := *g, g.Features
+	out.Adjacency = p.Induced(i, all)
+	out.Features.Values = slices.Clone(f.Values)
+	for k, c := range f.Columns {
+		if slices.Contains(p.Columns[i], c) {
+			out.Features.Values[k] = 0
+		}
+	}
+	return &out
 }
 
 // π_G is the fused Gromov-Wasserstein plan between the edges and the unmasked words of both views, by the teaching

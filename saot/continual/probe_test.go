@@ -298,7 +298,7 @@ func TestPaperStepsAgainstReference(t *testing.T) {
 		for _, setting := range Settings() {
 			tr := ev.newPaperTrainer(setting, d)
 			start := tensors.MustCopyFlatData[float32](tr.state[0])
-			for done := 0; done < 100; done += paperInterval {
+			for done := 0; done < 3*paperInterval; done += paperInterval {
 				require.NoError(t, tr.advance(done))
 			}
 			end := tensors.MustCopyFlatData[float32](tr.state[0])
@@ -310,7 +310,7 @@ func TestPaperStepsAgainstReference(t *testing.T) {
 					require.LessOrEqual(t, math.Abs(v), bound)
 					require.Equal(t, i >= d.width*h.cols, v == 0, "biases start at 0, weights do not")
 				}
-				adamW(h, w, 100)
+				adamW(h, w, 3*paperInterval)
 				require.InDeltaSlice(t, w, block(end, tr.columns, first, h.cols), 2e-4)
 			}
 			tr.release()
@@ -325,12 +325,12 @@ func TestPaperPairAgainstReference(t *testing.T) {
 		ev, d := newTestEvaluator(t, e, s), embedded(t, s, 1)
 		for _, setting := range Settings() {
 			tr := ev.newPaperTrainer(setting, d)
-			for done := 0; done < 100; done += paperInterval {
+			for done := 0; done < 3*paperInterval; done += paperInterval {
 				require.NoError(t, tr.advance(done))
 			}
 			h, _ := headOf(d, setting, []int{0}, rawRow(d))
 			w := block(ev.initialWeights(setting, d, 2), 2, 0, 2)
-			adamW(h, w, 100)
+			adamW(h, w, 3*paperInterval)
 			want := make([]float64, d.width+1)
 			for k := range want {
 				want[k] = w[2*k] - w[2*k+1]

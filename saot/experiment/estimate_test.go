@@ -158,8 +158,11 @@ func TestPublishedShapeOfFirstTasks(t *testing.T) {
 	const n = 20 * 19793 / 70
 	require.Equal(t, slices.Repeat([]extent{{n, n * 6 / 10, 20, n * 100}}, 3), of.tasks)
 	require.EqualValues(t, 2*63421/3, of.edges)
+	require.EqualValues(t, 3*n*100*8+2*63421*4, of.bytes, "words are stored as columns and values")
 	s.Stream.ClassesPerTask = 71
 	require.Nil(t, published(&Run{Settings: s}))
+	s.Dataset, s.Stream = "ogbn-arxiv", datasets.StreamOptions{ClassesPerTask: 40}
+	require.EqualValues(t, 169343*128*4+2*1157799*4, published(&Run{Settings: s}).bytes, "dense features")
 }
 
 // The probes keep no more train nodes than they are fitted to.

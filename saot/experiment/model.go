@@ -58,8 +58,9 @@ func published(r *Run) *shape {
 	}
 	whole := e.True.Classes / perTask
 	tasks, n, filled := r.Stream.Kept(whole), perTask*int(e.True.Nodes)/e.True.Classes, int(e.True.Columns)
+	perNode := 4 * filled
 	if filled > 1000 {
-		filled = 100
+		filled, perNode = 100, 8*100 // each entry has a column and a value
 	}
 	each := extent{nodes: n, train: 6 * n / 10, classes: perTask, entries: int64(n * filled)}
 	s := &shape{tasks: slices.Repeat([]extent{each}, tasks), columns: int(e.True.Columns), missing: true}
@@ -68,7 +69,7 @@ func published(r *Run) *shape {
 		edges = e.True.Entries
 	}
 	s.edges = 2 * edges / int64(whole)
-	s.bytes = 4 * (int64(tasks*n*e.True.Columns) + 2*edges)
+	s.bytes = int64(tasks*n*perNode) + 8*edges
 	return s
 }
 

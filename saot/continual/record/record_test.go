@@ -93,6 +93,15 @@ func TestPlaneKeepsAPictureStill(t *testing.T) {
 	// Without the frame before, a picture may be reflected; its distances are the same.
 	third, _, err := new(Plane).Place(flat(&turned), n, d)
 	require.NoError(t, err)
+	for _, alone := range [][]float32{first, third} {
+		for c := range 2 {
+			low, high := alone[c], alone[c]
+			for i := c; i < 2*n; i += 2 {
+				low, high = min(low, alone[i]), max(high, alone[i])
+			}
+			require.Greater(t, high, -low, "the largest coordinate of component %d is positive", c)
+		}
+	}
 	distance := func(y []float32, i, j int) float64 {
 		return math.Hypot(float64(y[2*i]-y[2*j]), float64(y[2*i+1]-y[2*j+1]))
 	}

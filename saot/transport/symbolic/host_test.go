@@ -525,6 +525,26 @@ func TestStopsAndStartsWarm(t *testing.T) {
 	})
 }
 
+// A start gives no mass to a row that has none: the first sweep already leaves it out. By hand, one sweep from zero
+// potentials over K = [[1, 0.1], [0.1, 1]] with μ = (1, 0) and ν = (½, ½) ends at the plan ((½, ½), (0, 0)).
+func TestStartWithoutMass(t *testing.T) {
+	far := -math.Log(0.1)
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for _, domain := range []transport.Domain{transport.KernelDomain, transport.LogDomain} {
+			cfg := transport.SinkhornConfig{Epsilon: 1, Sweeps: 1, CostRange: far, Domain: domain}
+			for _, start := range [][]float64{{0, 0}, {0, 50}} {
+				out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
+					s := Problem{Cost: in[0], Mu: in[1], Start: in[2]}.Sinkhorn(cfg)
+					return []*graph.Node{s.Plan, s.MarginalError}
+				}, stack(t, dtypes.Float64, []int{2, 2}, []float64{0, far, far, 0}),
+					stack(t, dtypes.Float64, []int{2}, []float64{1, 0}), stack(t, dtypes.Float64, []int{2}, start))
+				require.InDeltaSlice(t, []float64{.5, .5, 0, 0}, out[0], 1e-12)
+				require.InDelta(t, 0, out[1][0], 1e-12)
+			}
+		}
+	})
+}
+
 // In float64 the kernel form takes scalings of 1e-87: a start leaves its potentials as they are, and over-relaxed
 // sweeps end at the same plan.
 func TestSmallScalings(t *testing.T) {

@@ -121,34 +121,26 @@ func lambda(rho float64, epsilon *graph.Node) *graph.Node {
 	return graph.Div(graph.Scalar(epsilon.Graph(), epsilon.DType(), rho), graph.AddScalar(epsilon, rho))
 }
 
-// start is the row state of the potentials f [.., n], or of zero potentials where f is nil. Rows without mass start and
-// stay without a scaling.
+// start is the row state of the potentials f, [.., n] in the unit of the cost, or of zero potentials where f is nil.
+// Rows without mass start and stay without a scaling.
 func (s *sweeper) start(mu, f *graph.Node) *graph.Node {
-	if f != nil {
-		return s.startAt(f)
-	}
 	shape := s.matrix.Shape().Clone()
 	k := shape.Rank()
 	shape.Dimensions[k-2], shape.Dimensions[k-1] = 1, shape.Dimensions[k-2]
 	g := s.matrix.Graph()
-	some, none := graph.Ones(g, shape), graph.Zeros(g, shape)
-	if s.domain == transport.LogDomain {
-		some, none = none, graph.BroadcastToShape(graph.Scalar(g, shape.DType, noMass), shape)
+	u := graph.Zeros(g, shape)
+	if f != nil {
+		u = graph.Div(graph.InsertAxes(f, -2), s.epsilon)
 	}
-	if mu == nil {
-		return some
+	if mu != nil {
+		row := graph.InsertAxes(mu, -2)
+		none := graph.BroadcastToShape(graph.Scalar(g, shape.DType, noMass), u.Shape())
+		u = graph.Where(graph.GreaterThan(row, graph.ZerosLike(row)), u, none)
 	}
-	row := graph.InsertAxes(mu, -2)
-	return graph.Where(graph.GreaterThan(row, graph.ZerosLike(row)), some, none)
-}
-
-// startAt is the row state of the potentials f, [.., n], in the unit of the cost.
-func (s *sweeper) startAt(f *graph.Node) *graph.Node {
-	u := graph.Div(graph.InsertAxes(f, -2), s.epsilon)
 	if s.domain == transport.LogDomain {
 		return u
 	}
-	if !s.relaxed() { // a constant only moves between the potentials of exact marginals
+	if f != nil && !s.relaxed() { // a constant only moves between the potentials of exact marginals
 		u = graph.Sub(u, graph.ReduceAndKeep(u, graph.ReduceMax, -1))
 	}
 	return graph.Exp(u)
