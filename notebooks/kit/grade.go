@@ -48,7 +48,7 @@ func grade(out io.Writer, exercise int, check func(c *Claims)) (passed bool) {
 		case problem == TODO:
 			say("Exercise %d: write the function above, run its cell, then this one.", exercise)
 		case problem != nil:
-			say("✗ it stops: %v", problem)
+			say("✗ it stops: %v\nExercise %d: it stops.", problem, exercise)
 		case c.made == 0:
 			say("Exercise %d: nothing is claimed.", exercise)
 		case c.wrong > 0:

@@ -75,12 +75,12 @@ func Points(x *mat.Dense) []plotting.Point {
 	return points
 }
 
-// Linear returns n values from first to last in equal steps, and Logarithmic n values in equal ratios; n is 2 or more.
+// Linear returns n values from first to last in equal steps. n is 2 or more.
 func Linear(first, last float64, n int) []float64 {
 	return floats.Span(make([]float64, n), first, last)
 }
 
-// Logarithmic returns n values from first to last in equal ratios; both are above 0.
+// Logarithmic returns n values from first to last in equal ratios. Both are above 0, and n is 2 or more.
 func Logarithmic(first, last float64, n int) []float64 {
 	values := Linear(math.Log(first), math.Log(last), n)
 	for i, v := range values {
