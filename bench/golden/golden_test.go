@@ -12,7 +12,9 @@ package golden
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/file"
 	"github.com/saot-go/saot/saot/method"
 	_ "github.com/saot-go/saot/saot/method/all" // the methods by name
 )
@@ -40,6 +43,7 @@ func TestFigures(t *testing.T) {
 		t.Skip("skipped: no build to run; see the package's documentation for -args -saot BUILD -out FOLDER")
 	}
 	require.NoError(t, os.MkdirAll(*out, 0o755))
+	requireBuild(t, filepath.Join(*out, "build"))
 	for engine := range strings.SplitSeq(*engines, ",") {
 		for _, r := range runs(engine) {
 			if !strings.Contains(r.name, *only) {
@@ -69,6 +73,20 @@ func TestRunsTakeEveryMethod(t *testing.T) {
 		require.Contains(t, names, "go-cora-ml-"+d.Name)
 		require.Equal(t, d.Trains(), slices.Contains(names, "go-sampled-"+d.Name), d.Name)
 	}
+}
+
+// requireBuild refuses a folder with figures of another build. The file keeps the build's checksum.
+func requireBuild(t *testing.T, path string) {
+	t.Helper()
+	build, err := file.SHA256(*saot)
+	require.NoError(t, err)
+	kept, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		require.NoError(t, os.WriteFile(path, []byte(build), 0o644))
+		return
+	}
+	require.NoError(t, err)
+	require.Equal(t, string(kept), build, "%s holds figures of another build: choose another folder", *out)
 }
 
 // run is one call of saot.

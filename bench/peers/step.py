@@ -25,6 +25,7 @@ import math
 import time
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,7 +35,7 @@ from torch.nn import functional as F
 HIDDEN, OUT, POINTS, SWEEPS, EPSILON, BETA = 512, 256, 256, 50, 0.2, 1.0
 TOLERANCE, TOGETHER = 2e-6, 5  # of the L1 marginal error, and sweeps from look to look at it
 DROP, MASK, REPLAYED = 0.2, 0.1, 200
-FORMS = list(itertools.product(("dense", "sparse"), ("unrolled", "closed"), ("eager", "compiled")))
+FORMS = list(itertools.product(("dense", "sparse"), ("unrolled", "closed"), ("eager", "compiled"), ("apart", "shared")))
 
 
 def on_device(array):
@@ -83,10 +84,14 @@ class Encoder(torch.nn.Module):
         self.bias = torch.nn.Parameter(torch.zeros(OUT))
         self.norm, self.act, self.activation = torch.nn.BatchNorm1d(HIDDEN), torch.nn.PReLU(), activation
 
-    def forward(self, hat, x):
-        xw = Times.apply(*x, self.w1) if isinstance(x, tuple) else x @ self.w1
+    def forward(self, hat, rows, xw):
+        """The embeddings of the aligned nodes, whose rows of hat are given, from X W1."""
         h = self.activation(self, Times.apply(hat, hat, xw))
-        return Times.apply(hat, hat, h @ self.w2) + self.bias
+        return Times.apply(*rows, h) @ self.w2 + self.bias
+
+
+def times(x, w):
+    return Times.apply(*x, w) if isinstance(x, tuple) else x @ w
 
 
 def cosine(a, b):
@@ -164,7 +169,7 @@ def closed(maybe):
 
 def make(form, edges, features):
     """A function that makes views, and one that takes a step with them."""
-    columns_as, gradient, run = form
+    columns_as, gradient, run, share = form
     rng = np.random.default_rng(1)
     nodes, columns = features.shape
     maybe = torch.compile if run == "compiled" else (lambda f: f)
@@ -173,32 +178,46 @@ def make(form, edges, features):
     teacher.load_state_dict(student.state_dict())
     teacher.eval()
     adam = torch.optim.Adam(student.parameters(), 1e-3)
-    dense = None if columns_as == "sparse" else on_device(features.toarray())
+    held = (lambda m: (csr(m), csr(m.T))) if columns_as == "sparse" else (lambda m: on_device(m.toarray()))
+    whole, by_column = held(features), features.tocsc()
+    with torch.no_grad():
+        known = times(whole, teacher.w1)  # the teacher does not change during a task
     graph_plan = torch.eye(POINTS) / POINTS * 0.5 + 0.5 / POINTS**2
     structure = torch.rand(POINTS, POINTS)
 
-    def view():
+    def view(chosen):
         kept = rng.random(edges.nnz) > DROP
         a, b, own = edges.row[kept], edges.col[kept], np.arange(nodes)
         row, col = np.concatenate([a, b, own]), np.concatenate([b, a, own])
         degree = np.bincount(row, minlength=nodes)
-        hat = csr(sp.csr_matrix((1 / np.sqrt(degree[row] * degree[col]), (row, col)), (nodes, nodes)))
-        keep = (rng.random(columns) > MASK).astype(np.float32)
-        if dense is not None:
-            return hat, dense * on_device(keep)
-        masked = (features @ sp.diags(keep)).tocsr()
-        masked.eliminate_zeros()
-        return hat, (csr(masked), csr(masked.T))
+        hat = sp.csr_matrix((1 / np.sqrt(degree[row] * degree[col]), (row, col)), (nodes, nodes))
+        rows, mask = hat[chosen], rng.random(columns) < MASK
+        kept = None
+        if share == "apart":
+            kept = (features @ sp.diags((~mask).astype(np.float32))).tocsr()
+            kept.eliminate_zeros()
+            kept = held(kept)
+        return SimpleNamespace(hat=csr(hat), rows=(csr(rows), csr(rows.T)), kept=kept,
+                               masked=(held(by_column[:, mask].tocsr()), on_device(np.flatnonzero(mask))))
 
     def prepare():
-        made = (view(), view()), on_device(rng.permutation(nodes)[:POINTS])
+        chosen = rng.permutation(nodes)[:POINTS]
+        made = view(chosen), view(chosen)
         finish()
         return made
 
-    def step(views, chosen):
-        z1, z2 = (student(*v)[chosen] for v in views)
+    def products(views):
+        less = lambda xw, w, v: xw - times(v.masked[0], w[v.masked[1]])
+        if share == "apart":
+            return [times(v.kept, student.w1) for v in views], [less(known, teacher.w1, v) for v in views]
+        xw = times(whole, student.w1)
+        return [less(xw, student.w1, v) for v in views], [less(known, teacher.w1, v) for v in views]
+
+    def step(*views):
+        xw, known_xw = products(views)
+        z1, z2 = (student(v.hat, v.rows, a) for v, a in zip(views, xw))
         with torch.no_grad():
-            t1, t2 = (teacher(*v)[chosen] for v in views)
+            t1, t2 = (teacher(v.hat, v.rows, a) for v, a in zip(views, known_xw))
         adam.zero_grad()
         total(z1, z2, t1, t2, graph_plan, structure).backward()
         adam.step()

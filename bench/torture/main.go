@@ -114,7 +114,11 @@ func (t *torturer) do(n int, kind kind) (tally, error) {
 	t.count = map[string]int{"rounds of " + kind.name: 1}
 	one := tally{Rounds: 1, Counts: t.count}
 	start := time.Now()
+	t.started = nil
 	err := kind.do()
+	if err == nil {
+		err = t.crashed()
+	}
 	one.Seconds = time.Since(start).Seconds()
 	if err != nil {
 		one.Differences = 1
@@ -129,6 +133,8 @@ type torturer struct {
 	rng   *rand.Rand
 	count map[string]int // of the current round
 	round string         // its folder
+
+	started []*process // in the round
 
 	want      *outcome            // of a run that was left alone
 	swept     map[string]*outcome // of the runs of a sweep, by name

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -46,6 +47,13 @@ func TestRounds(t *testing.T) {
 	require.Equal(t, 6, kept[0].Rounds)
 	require.Zero(t, kept[0].Differences)
 	require.Equal(t, 1, kept[0].Counts["rounds of sweeps"])
+	signals := 0
+	for what, count := range kept[0].Counts {
+		if strings.HasPrefix(what, "signals (") {
+			signals += count
+		}
+	}
+	require.Positive(t, signals)
 	require.Positive(t, kept[0].Seconds)
 }
 
@@ -101,6 +109,25 @@ func TestKinds(t *testing.T) {
 	sut.disk = t.TempDir()
 	_, err = sut.kinds()
 	require.NoError(t, err)
+}
+
+// A process that dies without a signal of ours fails its round; an error does not.
+func TestCrashed(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no sh on windows")
+	}
+	for status, crashed := range map[string]bool{"0": false, "1": false, "2": true} {
+		sut := &torturer{options: options{saot: "sh"}}
+		p, err := sut.start("-c", "echo said; exit "+status)
+		require.NoError(t, err)
+		if !crashed {
+			require.NoError(t, sut.crashed())
+			continue
+		}
+		require.ErrorContains(t, sut.crashed(), "exit status 2: said")
+		p.struck = true
+		require.NoError(t, sut.crashed())
+	}
 }
 
 // Most signals are those that a process cannot see.

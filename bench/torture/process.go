@@ -16,10 +16,26 @@ type process struct {
 	cmd    *exec.Cmd
 	output bytes.Buffer
 	done   chan struct{}
+	struck bool // by a signal
 }
 
+// start starts saot. The round fails if the process crashes without having been struck.
 func (t *torturer) start(args ...string) (*process, error) {
-	return launch(exec.Command(t.saot, args...))
+	p, err := launch(exec.Command(t.saot, args...))
+	if err == nil {
+		t.started = append(t.started, p)
+	}
+	return p, err
+}
+
+// crashed returns an error if a process of the round ended by itself in another way than by success or an error.
+func (t *torturer) crashed() error {
+	for _, p := range t.started {
+		if status := p.end(); !p.struck && status != 0 && status != 1 {
+			return fmt.Errorf("%s: exit status %d: %s", p.cmd, status, p.said())
+		}
+	}
+	return nil
 }
 
 func launch(cmd *exec.Cmd) (*process, error) {
@@ -82,6 +98,7 @@ func (t *torturer) strike(p *process, within time.Duration) {
 	}
 	s := t.signal()
 	if p.cmd.Process.Signal(s) == nil {
+		p.struck = true
 		t.count[fmt.Sprintf("signals (%v)", s)]++
 	}
 	p.end()

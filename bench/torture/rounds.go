@@ -253,13 +253,13 @@ func (t *torturer) damage() error {
 
 // fullDisk is a run on a file system that is nearly full and later has room again.
 func (t *torturer) fullDisk() error {
-	dir, filler := filepath.Join(t.disk, "run"), filepath.Join(t.disk, "filler")
-	defer func() { _ = os.RemoveAll(dir) }()
+	t.round = filepath.Join(t.disk, filepath.Base(t.round))
+	filler := filepath.Join(t.disk, "filler")
 	for range 1 + t.rng.IntN(3) {
 		if err := fill(filler, t.rng.IntN(300)<<10); err != nil {
 			return err
 		}
-		p, err := t.start(t.resume(dir)...)
+		p, err := t.start(t.resume(t.round)...)
 		if err != nil {
 			return err
 		}
@@ -268,7 +268,7 @@ func (t *torturer) fullDisk() error {
 			return err
 		}
 	}
-	return t.finish(dir)
+	return t.finish(t.round)
 }
 
 // fill writes a file until the disk is full, and makes it shorter by some bytes.
