@@ -318,7 +318,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// Diagnostics are means of the steps' figures, except for the two of the last step and the largest marginal error.
+// Diagnostics are means of the steps' figures, except for the two of the last step and two marginal errors, the largest.
 func TestDiagnosticsOfSteps(t *testing.T) {
 	for _, sampled := range []bool{false, true} {
 		c := tinyConfig()

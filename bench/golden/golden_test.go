@@ -6,8 +6,8 @@
 //	go build -o /tmp/after ./cmd/saot         # at the commit after
 //	go test ./bench/golden -timeout 0 -args -saot /tmp/after -out /tmp/golden-after -against /tmp/golden-before
 //
-// Runs on Cora-ML need SAOT_DATA and are skipped without it. What is there is not run again: a call that was stopped
-// continues.
+// Runs on Cora-ML need SAOT_DATA and are skipped without it. A folder belongs to one build. What is there is not run
+// again: a call that was stopped continues.
 package golden
 
 import (
@@ -43,7 +43,7 @@ func TestFigures(t *testing.T) {
 		t.Skip("skipped: no build to run; see the package's documentation for -args -saot BUILD -out FOLDER")
 	}
 	require.NoError(t, os.MkdirAll(*out, 0o755))
-	requireBuild(t, filepath.Join(*out, "build"))
+	requireBuild(t, *out)
 	for engine := range strings.SplitSeq(*engines, ",") {
 		for _, r := range runs(engine) {
 			if !strings.Contains(r.name, *only) {
@@ -75,18 +75,22 @@ func TestRunsTakeEveryMethod(t *testing.T) {
 	}
 }
 
-// requireBuild refuses a folder with figures of another build. The file keeps the build's checksum.
-func requireBuild(t *testing.T, path string) {
+// requireBuild refuses a folder with figures of another build. Its file build keeps the build's checksum.
+func requireBuild(t *testing.T, folder string) {
 	t.Helper()
+	path := filepath.Join(folder, "build")
 	build, err := file.SHA256(*saot)
 	require.NoError(t, err)
 	kept, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		require.NoError(t, os.WriteFile(path, []byte(build), 0o644))
+		figures, err := filepath.Glob(filepath.Join(folder, "*.json"))
+		require.NoError(t, err)
+		require.Empty(t, figures, "%s does not say which build made its figures: choose another folder", folder)
+		require.NoError(t, file.Write(path, []byte(build)))
 		return
 	}
 	require.NoError(t, err)
-	require.Equal(t, string(kept), build, "%s holds figures of another build: choose another folder", *out)
+	require.Equal(t, string(kept), build, "%s holds figures of another build: choose another folder", folder)
 }
 
 // run is one call of saot.

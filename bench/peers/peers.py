@@ -5,8 +5,8 @@
     /tmp/peers/bin/python bench/peers/peers.py [--sizes 256 512 1024 2048] [--rounds 4] [--repeats 20]
 
 Everybody solves the same problem: M x M cosine costs, uniform marginals, epsilon 0.2, 50 sweeps, float32, on all cores, or on the
-GPU where the library sees one. Ours and OTT-JAX look at the marginals once, POT every tenth sweep. Two times are taken, each the best of rounds x repeats, in which
-the libraries take turns:
+GPU where the library sees one. Ours and OTT-JAX look at the marginals once, POT every tenth sweep. Two times are taken, each the
+best of rounds x repeats, in which the libraries take turns:
 
   plan             the plan alone
   plan + gradient  the plan and the gradient in the cost of KL(T || plan), for a given plan T; the loss itself is not asked for

@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
 """Times one SAOT training step in PyTorch, to stand next to `go test -bench 'kStep$' ./saot`.
 
-    python3 -m venv /tmp/peers && /tmp/peers/bin/pip install -r bench/peers/requirements-torch.txt
-    /tmp/peers/bin/python bench/peers/step.py $SAOT_DATA/uai.npz $SAOT_DATA/ms_academic_cs.npz [--rounds 3] [--threads 2] \
-        [--device cuda]
+    python3 -m venv /tmp/torch && /tmp/torch/bin/pip install -r bench/peers/requirements-torch.txt
+    /tmp/torch/bin/python bench/peers/step.py $SAOT_DATA/uai.npz $SAOT_DATA/ms_academic_cs.npz [--rounds 3] [--threads 2] \
+        [--device cuda] [--eager]
 
 The step is the one of the second task of a stream, with replay and teacher: two views with 20 % of edges dropped and 10 % of
 columns masked, a GCN 512 -> 256, M = 256 aligned nodes, two Sinkhorn plans of at most 50 sweeps, KL of the plan between
 embeddings to a given plan and to the teacher's, the structural loss, and Adam. Views are made outside the timed part, as those of
-the Go benchmark are. The graph is not padded, and the plan in graph space is given, so that PyTorch does less than the step in Go.
-Eight forms take turns, all of
+the Go benchmark are. The graph is not padded, and the plan in graph space is given: PyTorch does without these parts of the Go
+step. Eight forms take turns, all of
 
   dense or sparse     X is a dense matrix, or one in CSR form with its transpose for the gradient
+  plain or lean       each view has its own X W1, the teacher too, and the last layer computes all nodes; or, as in the Go step, the
+                      views share X W1 and subtract their masked columns, the teacher's is kept for the task, and the last layer
+                      computes the aligned nodes
   unrolled or closed  sweeps in the log domain that the gradient goes back through, or sweeps in the kernel domain that end at the
                       tolerance of the Go step, with the gradient of KL in closed form: (plan wanted - plan)/eps by the cost
-  eager or compiled   the losses, the sweeps and the activation in torch.compile
+
+The losses, the sweeps and the activation go through torch.compile, unless --eager is given.
 
 Prints the best step of each form in milliseconds.
 """
@@ -25,7 +29,6 @@ import math
 import time
 import warnings
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,7 +38,7 @@ from torch.nn import functional as F
 HIDDEN, OUT, POINTS, SWEEPS, EPSILON, BETA = 512, 256, 256, 50, 0.2, 1.0
 TOLERANCE, TOGETHER = 2e-6, 5  # of the L1 marginal error, and sweeps from look to look at it
 DROP, MASK, REPLAYED = 0.2, 0.1, 200
-FORMS = list(itertools.product(("dense", "sparse"), ("unrolled", "closed"), ("eager", "compiled"), ("apart", "shared")))
+FORMS = list(itertools.product(("dense", "sparse"), ("plain", "lean"), ("unrolled", "closed")))
 
 
 def on_device(array):
@@ -85,8 +88,10 @@ class Encoder(torch.nn.Module):
         self.norm, self.act, self.activation = torch.nn.BatchNorm1d(HIDDEN), torch.nn.PReLU(), activation
 
     def forward(self, hat, rows, xw):
-        """The embeddings of the aligned nodes, whose rows of hat are given, from X W1."""
+        """The embeddings from X W1, of the nodes whose rows of hat are given, or of all."""
         h = self.activation(self, Times.apply(hat, hat, xw))
+        if rows is None:
+            return Times.apply(hat, hat, h @ self.w2) + self.bias
         return Times.apply(*rows, h) @ self.w2 + self.bias
 
 
@@ -167,12 +172,12 @@ def closed(maybe):
     return loss
 
 
-def make(form, edges, features):
+def make(form, edges, features, eager):
     """A function that makes views, and one that takes a step with them."""
-    columns_as, gradient, run, share = form
+    columns_as, work, gradient = form
     rng = np.random.default_rng(1)
     nodes, columns = features.shape
-    maybe = torch.compile if run == "compiled" else (lambda f: f)
+    maybe = (lambda f: f) if eager else torch.compile
     activation, total = maybe(lambda e, h: e.act(e.norm(h))), {"unrolled": unrolled, "closed": closed}[gradient](maybe)
     student, teacher = Encoder(columns, activation), Encoder(columns, activation)
     teacher.load_state_dict(student.state_dict())
@@ -190,34 +195,31 @@ def make(form, edges, features):
         a, b, own = edges.row[kept], edges.col[kept], np.arange(nodes)
         row, col = np.concatenate([a, b, own]), np.concatenate([b, a, own])
         degree = np.bincount(row, minlength=nodes)
-        hat = sp.csr_matrix((1 / np.sqrt(degree[row] * degree[col]), (row, col)), (nodes, nodes))
-        rows, mask = hat[chosen], rng.random(columns) < MASK
-        kept = None
-        if share == "apart":
-            kept = (features @ sp.diags((~mask).astype(np.float32))).tocsr()
-            kept.eliminate_zeros()
-            kept = held(kept)
-        return SimpleNamespace(hat=csr(hat), rows=(csr(rows), csr(rows.T)), kept=kept,
-                               masked=(held(by_column[:, mask].tocsr()), on_device(np.flatnonzero(mask))))
+        hat, mask = sp.csr_matrix((1 / np.sqrt(degree[row] * degree[col]), (row, col)), (nodes, nodes)), rng.random(columns) < MASK
+        if work == "lean":
+            rows = hat[chosen]
+            return csr(hat), (csr(rows), csr(rows.T)), (held(by_column[:, mask].tocsr()), on_device(np.flatnonzero(mask)))
+        x = (features @ sp.diags((~mask).astype(np.float32))).tocsr()
+        x.eliminate_zeros()
+        return csr(hat), None, held(x)
 
     def prepare():
         chosen = rng.permutation(nodes)[:POINTS]
-        made = view(chosen), view(chosen)
+        made = (view(chosen), view(chosen)), on_device(chosen)
         finish()
         return made
 
-    def products(views):
-        less = lambda xw, w, v: xw - times(v.masked[0], w[v.masked[1]])
-        if share == "apart":
-            return [times(v.kept, student.w1) for v in views], [less(known, teacher.w1, v) for v in views]
-        xw = times(whole, student.w1)
-        return [less(xw, student.w1, v) for v in views], [less(known, teacher.w1, v) for v in views]
+    def embedded(encoder, views, chosen, product):
+        """The embeddings of the aligned nodes in both views; product returns the encoder's X W1."""
+        if work == "plain":
+            return [encoder(hat, None, times(x, encoder.w1))[chosen] for hat, _, x in views]
+        xw = product()
+        return [encoder(hat, rows, xw - times(x, encoder.w1[masked])) for hat, rows, (x, masked) in views]
 
-    def step(*views):
-        xw, known_xw = products(views)
-        z1, z2 = (student(v.hat, v.rows, a) for v, a in zip(views, xw))
+    def step(views, chosen):
+        z1, z2 = embedded(student, views, chosen, lambda: times(whole, student.w1))
         with torch.no_grad():
-            t1, t2 = (teacher(v.hat, v.rows, a) for v, a in zip(views, known_xw))
+            t1, t2 = embedded(teacher, views, chosen, lambda: known)
         adam.zero_grad()
         total(z1, z2, t1, t2, graph_plan, structure).backward()
         adam.step()
@@ -238,6 +240,7 @@ def main():
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--eager", action="store_true", help="without torch.compile")
     args = parser.parse_args()
     warnings.filterwarnings("ignore", message="Sparse")  # the CSR format is called a beta
     torch.set_num_threads(args.threads)
@@ -245,7 +248,7 @@ def main():
     torch.manual_seed(0)
     for path in args.data:
         edges, features = second_task(path, np.random.default_rng(0))
-        steps = {form: make(form, edges, features) for form in FORMS}
+        steps = {form: make(form, edges, features, args.eager) for form in FORMS}
         best = dict.fromkeys(steps, math.inf)
         for prepare, step in steps.values():
             for _ in range(3):
@@ -258,7 +261,7 @@ def main():
                     step(*made)
                     best[form] = min(best[form], time.perf_counter() - start)
         print(f"{path.stem}: {features.shape[0]} nodes, {features.shape[1]} columns, torch {torch.__version__}, "
-              f"{args.device}, {args.threads} threads: " +
+              f"{args.device}, {args.threads} threads, {'eager' if args.eager else 'compiled'}: " +
               ", ".join(f"{'-'.join(form)} {1000 * t:.1f} ms" for form, t in best.items()), flush=True)
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Times Sinkhorn sweeps in PyTorch, to stand next to `go test -bench Sweep ./saot/transport/symbolic`.
 
-    /tmp/peers/bin/python bench/peers/sweep.py [--sizes 256 512 1024] [--rounds 3] [--threads 2] [--device cuda]
+    /tmp/torch/bin/python bench/peers/sweep.py [--sizes 256 512 1024] [--rounds 3] [--threads 2] [--device cuda]
 
-One sweep updates both potentials. Its time is a fiftieth of the difference between 60 sweeps and 10, so that nothing but
+The environment is that of step.py. One sweep updates both potentials. Its time is a fiftieth of the difference between 60 sweeps and 10, so that nothing but
 sweeps is in it. Kernel form scales the rows and columns of exp(-C/eps); log form takes two log-sum-exps. Prints the best of
 all rounds in microseconds, as PyTorch executes it and by torch.compile.
 """

@@ -93,6 +93,10 @@ func run(ctx context.Context, o options, out *os.File) (err error) {
 	for n := 0; ctx.Err() == nil && (o.rounds == 0 || n < o.rounds); n++ {
 		one, err := t.do(n, kinds[n%len(kinds)])
 		if err != nil && errors.Is(ctx.Err(), context.Canceled) {
+			err = os.RemoveAll(t.round) // it may be on another disk
+			if err != nil {
+				return err
+			}
 			break // Ctrl-C ended the round's processes too: it tells nothing
 		}
 		one.Engine, one.Program = sum.Engine, sum.Program

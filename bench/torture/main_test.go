@@ -117,16 +117,21 @@ func TestCrashed(t *testing.T) {
 		t.Skip("there is no sh on windows")
 	}
 	for status, crashed := range map[string]bool{"0": false, "1": false, "2": true} {
-		sut := &torturer{options: options{saot: "sh"}}
-		p, err := sut.start("-c", "echo said; exit "+status)
-		require.NoError(t, err)
-		if !crashed {
-			require.NoError(t, sut.crashed())
-			continue
+		for _, struck := range []bool{false, true} {
+			sut := &torturer{options: options{saot: "sh", dir: t.TempDir()}}
+			_, err := sut.do(0, kind{"", func() error {
+				p, err := sut.start("-c", "echo said; exit "+status)
+				if err == nil {
+					p.struck = struck
+				}
+				return err
+			}})
+			if crashed && !struck {
+				require.ErrorContains(t, err, "exit status 2: said")
+			} else {
+				require.NoError(t, err)
+			}
 		}
-		require.ErrorContains(t, sut.crashed(), "exit status 2: said")
-		p.struck = true
-		require.NoError(t, sut.crashed())
 	}
 }
 

@@ -19,13 +19,8 @@ type process struct {
 	struck bool // by a signal
 }
 
-// start starts saot. The round fails if the process crashes without having been struck.
 func (t *torturer) start(args ...string) (*process, error) {
-	p, err := launch(exec.Command(t.saot, args...))
-	if err == nil {
-		t.started = append(t.started, p)
-	}
-	return p, err
+	return t.launch(exec.Command(t.saot, args...))
 }
 
 // crashed returns an error if a process of the round ended by itself in another way than by success or an error.
@@ -38,12 +33,14 @@ func (t *torturer) crashed() error {
 	return nil
 }
 
-func launch(cmd *exec.Cmd) (*process, error) {
+// launch starts a process of the round, which fails if the process crashes without having been struck.
+func (t *torturer) launch(cmd *exec.Cmd) (*process, error) {
 	p := &process{cmd: cmd, done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
+	t.started = append(t.started, p)
 	go func() {
 		_ = p.cmd.Wait() // the exit status tells
 		close(p.done)
@@ -120,7 +117,7 @@ func pick[T any](rng *rand.Rand, all []T) T { return all[rng.IntN(len(all))] }
 // limited runs saot with a bound on the length of each file that it writes, in units of 512 bytes.
 func (t *torturer) limited(units int, args ...string) (*process, error) {
 	script := fmt.Sprintf(`ulimit -f %d && exec "$0" "$@"`, units)
-	return launch(exec.Command("sh", append([]string{"-c", script, t.saot}, args...)...))
+	return t.launch(exec.Command("sh", append([]string{"-c", script, t.saot}, args...)...))
 }
 
 func exists(path string) bool {

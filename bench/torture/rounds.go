@@ -253,7 +253,10 @@ func (t *torturer) damage() error {
 
 // fullDisk is a run on a file system that is nearly full and later has room again.
 func (t *torturer) fullDisk() error {
-	t.round = filepath.Join(t.disk, filepath.Base(t.round))
+	var err error
+	if t.round, err = os.MkdirTemp(t.disk, "round-*"); err != nil {
+		return err
+	}
 	filler := filepath.Join(t.disk, "filler")
 	for range 1 + t.rng.IntN(3) {
 		if err := fill(filler, t.rng.IntN(300)<<10); err != nil {

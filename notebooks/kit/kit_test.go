@@ -24,7 +24,8 @@ func TestGrade(t *testing.T) {
 	}{
 		{"unwritten", func(*Claims) { panic(TODO) }, "Exercise 3: write the function above", false},
 		{"panicking", func(*Claims) { var rows [][]float64; _ = rows[0][0] }, "✗ it stops: runtime error", false},
-		{"failing", func(*Claims) { Must(0, errors.New("no such file")) }, "✗ it stops: no such file\nExercise 3: it stops.", false},
+		{"failing", func(*Claims) { Must(0, errors.New("no such file")) },
+			"✗ it stops: no such file\nExercise 3: it stops.", false},
 		{"empty", func(*Claims) {}, "nothing is claimed", false},
 		{"wrong", func(c *Claims) { c.That("one", true); c.Near("two", 2.5, 2, 0.1) },
 			"✓ one\n✗ two (yours: 2.5)\nExercise 3: 1 of 2 do not hold yet.", false},

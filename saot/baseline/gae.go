@@ -63,7 +63,8 @@ func (s *GAESettings) Validate() error {
 //
 // The loss is the original code's weighted cross-entropy over all N² pairs toward A + I, see densePairs. In graphs of
 // more than DenseNodes nodes it is the mean of −log σ over the edges plus that of −log(1−σ) over the non-edges, as
-// PyTorch Geometric has it, both estimated from pairs that are drawn, see drawPairs. Of a graph too large for a step, batches are decoded, see batchPairs.
+// PyTorch Geometric has it, both estimated from pairs that are drawn, see drawPairs. Of a graph too large for a step,
+// batches are decoded, see batchPairs.
 type gae struct {
 	GAESettings
 	layered

@@ -241,7 +241,7 @@ func recordedPlan(p *WatchedPlan) (*record.Plan, error) {
 	return &record.Plan{Values: *values, MarginalError: p.MarginalError}, nil
 }
 
-// edgesOf lists the edges of an adjacency, one that goes both ways once.
+// edgesOf lists the edges of an adjacency, each edge of an undirected graph once.
 func edgesOf(a *graph.Adjacency) []record.Edge {
 	edges := []record.Edge{}
 	for i := range a.NumNodes() {
