@@ -318,7 +318,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// Diagnostics are means of the steps' figures, except for the two of the last step and two marginal errors, the largest.
+// Diagnostics are means of the steps' figures, except for two that are of the last step and two marginal errors, which
+// are the largest.
 func TestDiagnosticsOfSteps(t *testing.T) {
 	for _, sampled := range []bool{false, true} {
 		c := tinyConfig()

@@ -93,10 +93,6 @@ func run(ctx context.Context, o options, out *os.File) (err error) {
 	for n := 0; ctx.Err() == nil && (o.rounds == 0 || n < o.rounds); n++ {
 		one, err := t.do(n, kinds[n%len(kinds)])
 		if err != nil && errors.Is(ctx.Err(), context.Canceled) {
-			err = os.RemoveAll(t.round) // it may be on another disk
-			if err != nil {
-				return err
-			}
 			break // Ctrl-C ended the round's processes too: it tells nothing
 		}
 		one.Engine, one.Program = sum.Engine, sum.Program
@@ -109,7 +105,7 @@ func run(ctx context.Context, o options, out *os.File) (err error) {
 		}
 	}
 	_, _ = fmt.Fprintln(out, &sum)
-	return os.RemoveAll(o.dir)
+	return errors.Join(os.RemoveAll(t.round), os.RemoveAll(o.dir)) // a round that was broken off may be on another disk
 }
 
 // do is one round, and what it did.
