@@ -3,8 +3,8 @@
 
     /tmp/torch/bin/python bench/peers/sweep.py [--sizes 256 512 1024] [--rounds 3] [--threads 2] [--device cuda]
 
-The environment is that of step.py. One sweep updates both potentials. Its time is a fiftieth of the difference between 60 sweeps and 10, so that nothing but
-sweeps is in it. Kernel form scales the rows and columns of exp(-C/eps); log form takes two log-sum-exps. Prints the best of
+The environment is that of step.py. One sweep updates both potentials. Its time is a fiftieth of the difference between 60 sweeps
+and 10, so that nothing but sweeps is in it. Kernel form scales the rows and columns of exp(-C/eps); log form takes two log-sum-exps. Prints the best of
 all rounds in microseconds, as PyTorch executes it and by torch.compile.
 """
 
