@@ -195,7 +195,8 @@ def make(form, edges, features, eager):
         a, b, own = edges.row[kept], edges.col[kept], np.arange(nodes)
         row, col = np.concatenate([a, b, own]), np.concatenate([b, a, own])
         degree = np.bincount(row, minlength=nodes)
-        hat, mask = sp.csr_matrix((1 / np.sqrt(degree[row] * degree[col]), (row, col)), (nodes, nodes)), rng.random(columns) < MASK
+        hat = sp.csr_matrix((1 / np.sqrt(degree[row] * degree[col]), (row, col)), (nodes, nodes))
+        mask = rng.random(columns) < MASK
         if work == "lean":
             rows = hat[chosen]
             return csr(hat), (csr(rows), csr(rows.T)), (held(by_column[:, mask].tocsr()), on_device(np.flatnonzero(mask)))

@@ -69,7 +69,7 @@ func published(r *Run) *shape {
 		edges = e.True.Entries
 	}
 	s.edges = 2 * edges / int64(whole)
-	s.bytes = int64(tasks*n*perNode) + 8*edges
+	s.bytes = int64(tasks*n*perNode) + 8*edges // 4 bytes for each direction
 	return s
 }
 
