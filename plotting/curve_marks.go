@@ -71,7 +71,10 @@ func (o CurveOptions) references() (*levels, error) {
 }
 
 // levels draws references.
-type levels struct{ at []Reference }
+type levels struct {
+	at     []Reference
+	curves []*curve // that names keep clear of
+}
 
 // DataRange implements plot.DataRanger: a reference widens only its own axis.
 func (l *levels) DataRange() (xmin, xmax, ymin, ymax float64) {
@@ -100,9 +103,56 @@ func (l *levels) Plot(c draw.Canvas, plt *plot.Plot) {
 		}
 		if at := y(r.At); !r.X && c.ContainsY(at) {
 			c.StrokeLine2(line, c.Min.X, at, c.Max.X, at)
-			c.FillText(style, vg.Point{X: c.Min.X + 3, Y: at + 1}, r.Name)
+			corner := l.clear(c, plt, style.Rectangle(r.Name).Size(), at)
+			c.FillText(style, corner, r.Name)
 		}
 	}
+}
+
+// clear returns the lower left corner of a name of a size at a level line: at its left end and above it or, if curves
+// pass there, the first place along the line, above or below it, that the fewest pass.
+func (l *levels) clear(c draw.Canvas, plt *plot.Plot, size vg.Point, at vg.Length) vg.Point {
+	const gap = vg.Length(3)
+	corner := vg.Point{X: c.Min.X + gap, Y: at + 1}
+	fewest := l.passing(c, plt, corner, size)
+	for x := corner.X; fewest > 0 && x+size.X+gap <= c.Max.X; x += gap {
+		for _, y := range []vg.Length{at + 1, at - 1 - size.Y} {
+			if n := l.passing(c, plt, vg.Point{X: x, Y: y}, size); n < fewest && c.ContainsY(y) {
+				corner, fewest = vg.Point{X: x, Y: y}, n
+			}
+		}
+	}
+	return corner
+}
+
+// passing returns how many points, error bars and pieces of curves touch a rectangle.
+func (l *levels) passing(c draw.Canvas, plt *plot.Plot, corner, size vg.Point) (n int) {
+	around := vg.Point{X: markerRadius, Y: markerRadius}
+	on := draw.Canvas{Rectangle: vg.Rectangle{Min: corner.Sub(around), Max: corner.Add(size).Add(around)}}
+	_, y := plt.Transforms(&c)
+	for _, curve := range l.curves {
+		path := curve.path(c, plt)
+		n += len(on.ClipLinesXY(path))
+		for k, at := range path {
+			if on.Contains(at) {
+				n++
+			}
+			if curve.bars && curve.low != nil {
+				n += len(on.ClipLinesXY([]vg.Point{{X: at.X, Y: y(curve.low[k])}, {X: at.X, Y: y(curve.high[k])}}))
+			}
+		}
+	}
+	return n
+}
+
+// path returns where the points are on a canvas.
+func (c *curve) path(canvas draw.Canvas, plt *plot.Plot) []vg.Point {
+	x, y := plt.Transforms(&canvas)
+	path := make([]vg.Point, len(c.points))
+	for k, at := range c.points {
+		path[k] = vg.Point{X: x(at.X), Y: y(at.Y)}
+	}
+	return path
 }
 
 // endLabels are the names of curves at their right ends.

@@ -62,6 +62,10 @@ func Curves(series []Series, o CurveOptions) (Figure, error) {
 	p := newPlot(o.Title, o.XLabel, o.YLabel)
 	p.Add(quietGrid())
 	legend, ends, whole := newLegend(26), &endLabels{}, true
+	levels, err := o.references()
+	if err != nil {
+		return Figure{}, fmt.Errorf("plotting: curves %q: %w", o.Title, err)
+	}
 	var all []plot.Plotter
 	for i, s := range series {
 		c, err := newCurve(i, s, o)
@@ -71,16 +75,12 @@ func Curves(series []Series, o CurveOptions) (Figure, error) {
 		if c.low != nil && !c.bars {
 			p.Add(band{c}) // below all lines
 		}
-		all = append(all, c)
+		all, levels.curves = append(all, c), append(levels.curves, c)
 		whole = whole && c.wholeX()
 		if s.Name != "" {
 			legend.Add(s.Name, c)
 			ends.add(s.Name, c)
 		}
-	}
-	levels, err := o.references()
-	if err != nil {
-		return Figure{}, fmt.Errorf("plotting: curves %q: %w", o.Title, err)
 	}
 	p.Add(levels)
 	p.Add(all...)
@@ -202,11 +202,8 @@ func (c *curve) DataRange() (xmin, xmax, ymin, ymax float64) {
 }
 
 func (c *curve) Plot(canvas draw.Canvas, plt *plot.Plot) {
-	x, y := plt.Transforms(&canvas)
-	line := make([]vg.Point, len(c.points))
-	for k, at := range c.points {
-		line[k] = vg.Point{X: x(at.X), Y: y(at.Y)}
-	}
+	_, y := plt.Transforms(&canvas)
+	line := c.path(canvas, plt)
 	canvas.StrokeLines(c.line, canvas.ClipLinesXY(line)...)
 	if c.low != nil && c.bars {
 		for k, at := range line {

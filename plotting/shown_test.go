@@ -2,11 +2,13 @@ package plotting
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/recorder"
@@ -170,4 +172,36 @@ func TestPanelWithoutDeviation(t *testing.T) {
 	require.Equal(t, Panel{Title: "AP 65.0, AF −20.0",
 		Matrix: continual.Matrix{{85}, {70, 80}, {60, 65, 70}}}, m.Panel(false))
 	require.Equal(t, "AP 65.0 ± 7.1, AF −20.0 ± 14.1", m.Panel(true).Title)
+}
+
+// The name of a reference stands at the left above its line, or at the first place along it where no curve passes.
+func TestReferenceNamesKeepClearOfCurves(t *testing.T) {
+	const left, right, above, below = 3, 15, true, false
+	point := &curve{points: plotter.XYs{{X: 0.1, Y: 0.55}}}
+	bar := &curve{points: plotter.XYs{{X: 0.1, Y: 0.9}}, low: []float64{0.3}, high: []float64{1}, bars: true}
+	higher := &curve{points: plotter.XYs{{X: 0, Y: 0.55}, {X: 1, Y: 0.55}}}
+	along := &curve{points: plotter.XYs{{X: 0, Y: 0.5}, {X: 1, Y: 0.5}}}
+	for _, test := range []struct {
+		curves []*curve
+		x      vg.Length
+		above  bool
+	}{
+		{nil, left, above},
+		{[]*curve{point}, left, below},
+		{[]*curve{higher}, left, below},
+		{[]*curve{along}, left, above},
+		{[]*curve{bar}, right, above},
+		{[]*curve{bar, higher}, right, below},
+		{[]*curve{bar, along}, right, above},
+	} {
+		var r recorder.Canvas
+		p := plot.New()
+		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
+		l := levels{at: []Reference{{Name: "zero", At: 0.5}}, curves: test.curves}
+		l.Plot(draw.NewCanvas(&r, 100, 100), p)
+		named := slices.IndexFunc(r.Actions, func(a recorder.Action) bool { _, ok := a.(*recorder.FillString); return ok })
+		at := r.Actions[named].(*recorder.FillString).Point
+		require.Equal(t, test.x, at.X)
+		require.Equal(t, test.above, at.Y > 50, "%v", at)
+	}
 }

@@ -64,9 +64,11 @@ var shapes = []draw.GlyphDrawer{
 	draw.CrossGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PlusGlyph{},
 }
 
+const markerRadius = 2.6
+
 // marker distinguishes points by shape as well as by color.
 func marker(i int) draw.GlyphStyle {
-	return draw.GlyphStyle{Color: okabeIto[i%len(okabeIto)], Radius: 2.6, Shape: shapes[i%len(shapes)]}
+	return draw.GlyphStyle{Color: okabeIto[i%len(okabeIto)], Radius: markerRadius, Shape: shapes[i%len(shapes)]}
 }
 
 // seriesStyle distinguishes curves by color and by dashes. There is one pattern fewer than there are colors, so a pair
