@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/file"
 )
 
 // files is a dataset to be written: bytes by path.
@@ -540,6 +541,35 @@ func requireFrugal(t *testing.T, bytes uint64, call func()) {
 	before := allocated()
 	call()
 	require.Less(t, allocated()-before, bytes)
+}
+
+// A file that changes between its checksum and its reading is not read under the old checksum.
+func TestFileChangesWhileItIsRead(t *testing.T) {
+	dir := tinyCSV().folder(t, "own")
+	edges := filepath.Join(dir, "edges.csv")
+	src, err := LayoutCSV.open(dir, func(path string) (string, error) {
+		sum, err := file.SHA256(path)
+		if path == edges {
+			content := bytes.Replace(tinyCSV()["edges.csv"], []byte("0, 2"), []byte("0,  1"), 1)
+			require.NoError(t, os.WriteFile(edges, content, 0o600))
+		}
+		return sum, err
+	})
+	require.NoError(t, err)
+	_, err = src.read(Options{})
+	require.ErrorContains(t, err, edges+" changed while it was read")
+}
+
+// What an archive unpacks to be read goes again.
+func TestUnpackedFilesGo(t *testing.T) {
+	path := tinyReddit().archive(t, "x.zip", zip.Deflate)
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	_, err := LayoutReddit.load(path, Options{})
+	require.NoError(t, err)
+	left, err := os.ReadDir(temporary)
+	require.NoError(t, err)
+	require.Empty(t, left)
 }
 
 // The real graph and labels of ogbn-arxiv; it has no features.

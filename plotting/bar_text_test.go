@@ -2,6 +2,7 @@ package plotting
 
 import (
 	"image/color"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -73,7 +74,7 @@ func TestIgnoredClassesHaveTheMassOfTheirColumns(t *testing.T) {
 	require.Contains(t, string(svg), ">classes ignored</text>")
 }
 
-// The arrow of a cut bar points out of the axis, and its value stands within.
+// The arrow of a cut bar points to the end of the axis beyond which the bar goes, and its value stands within.
 func TestArrowsPointToTheCut(t *testing.T) {
 	for value, end := range map[float64]float64{30: 0, -30: 0, 130: 100} {
 		var r recorder.Canvas
@@ -81,12 +82,23 @@ func TestArrowsPointToTheCut(t *testing.T) {
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -0.5, 0.5, 50, 100
 		b := &barGroups{series: []BarSeries{{Values: []float64{value}}}, groups: 1}
 		b.Plot(draw.NewCanvas(&r, 100, 100), p)
+		texts, arrows := 0, 0
 		for _, action := range r.Actions {
-			if text, ok := action.(*recorder.FillString); ok {
-				require.InDelta(t, end, float64(text.Point.Y), 20, "of %v", value)
-				require.Greater(t, float64(text.Point.Y), 0.0, "of %v", value)
-				require.Less(t, float64(text.Point.Y), 100.0, "of %v", value)
+			switch a := action.(type) {
+			case *recorder.FillString:
+				texts++
+				require.InDelta(t, end, float64(a.Point.Y), 20, "of %v", value)
+				require.Greater(t, float64(a.Point.Y), 0.0, "of %v", value)
+				require.Less(t, float64(a.Point.Y), 100.0, "of %v", value)
+			case *recorder.Stroke:
+				if len(a.Path) != 3 {
+					continue
+				}
+				arrows++
+				from := func(k int) float64 { return math.Abs(float64(a.Path[k].Pos.Y) - end) }
+				require.Less(t, from(1), min(from(0), from(2)), "of %v", value)
 			}
 		}
+		require.Equal(t, []int{1, 1}, []int{texts, arrows}, "of %v", value)
 	}
 }

@@ -203,3 +203,19 @@ func TestReferenceNamesKeepClearOfCurves(t *testing.T) {
 		require.Equal(t, test.above, at.Y > 50, "%v", at)
 	}
 }
+
+// Pale thin lines, which the comparison of pictures cannot see, are drawn.
+func TestGridIsDrawn(t *testing.T) {
+	curves, err := Curves([]Series{{Y: []float64{1, 2}}}, CurveOptions{})
+	require.NoError(t, err)
+	z := []float64{-1, 0, 1, 0}
+	plane, err := NewPlane(2, z)
+	require.NoError(t, err)
+	embedding, err := Embedding(z, 2, 2, EmbeddingOptions{Plane: plane})
+	require.NoError(t, err)
+	for _, f := range []Figure{curves, embedding} {
+		svg, err := f.SVG()
+		require.NoError(t, err)
+		require.Contains(t, string(svg), "stroke:#DDDDDD")
+	}
+}

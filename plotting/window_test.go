@@ -1,7 +1,6 @@
 package plotting
 
 import (
-	"image/color"
 	"math"
 	"testing"
 
@@ -57,6 +56,6 @@ func TestLinesEndAtTheWindow(t *testing.T) {
 		requireInside(t, &cloud{points: away, after: near})
 		f, err := Flow([]float64{1, 0, 0, 1}, near, away,
 			FlowOptions{Truth: []int{1, 0}, X: Limits{0, 1}, Y: Limits{0, 1}})
-		require.NotZero(t, picture(t, f, err).At(0, 0).(color.RGBA).A)
+		requireWhiteBorder(t, picture(t, f, err))
 	}
 }

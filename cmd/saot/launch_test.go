@@ -96,12 +96,12 @@ func TestSlurmDryRun(t *testing.T) {
 	require.NotContains(t, all, "--engine")                            // nodes may have faster ones than this machine
 
 	some := dry("--only", "1,3", "--workers", "1", "--engine", "go", "--time", "36h", "--mem", "2.5", "--gpus", "2",
-		"--sbatch=--qos=low")
+		"--sbatch=--qos=low", "--retry-failed", "--keep-model")
 	require.Contains(t, some, "#SBATCH --array=1,3%1\n")
 	// 2.5e9 bytes in MiB
 	require.Contains(t, some,
 		"#SBATCH --time=1-12:00:00\n#SBATCH --mem=2385M\n#SBATCH --gpus-per-task=2\n#SBATCH --qos=low\n")
-	require.Contains(t, some, "--engine go --only")
+	require.Contains(t, some, "--engine go --retry-failed --keep-model --only")
 }
 
 func TestKubernetesOutput(t *testing.T) {
@@ -121,11 +121,12 @@ func TestKubernetesOutput(t *testing.T) {
 	require.NotContains(t, string(text), "/of/this/machine")
 	require.NotContains(t, string(text), "activeDeadlineSeconds")
 	status, stdout, stderr = call(t, append(arguments, "-", "--workers", "3", "--data", "/lab/graphs", "--dataset",
-		"synthetic:300")...)
+		"synthetic:300", "--retry-failed", "--keep-model")...)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "parallelism: 3\n")
 	require.Contains(t, stdout, `"--dataset","synthetic:300"`)
 	require.Contains(t, stdout, `"--data","/lab/graphs"`)
+	require.Contains(t, stdout, `"--retry-failed","--keep-model"`)
 }
 
 // What a pod does: the run at its index of the list.

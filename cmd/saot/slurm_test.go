@@ -350,4 +350,14 @@ func TestLaunchLeavesOutTheQueue(t *testing.T) {
 	status, _, stderr := call(t, "sweep", spec, "--out", out, "--launcher", "slurm")
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, "Unable to contact slurm controller")
+
+	// A job that cannot be noted would be launched again next time.
+	const jobs = "slurm-jobs.jsonl"
+	out = filepath.Join(dir, "other")
+	program("squeue", "exit 1")
+	program("sbatch", "mkdir '"+filepath.Join(out, jobs)+"'; echo 14")
+	status, stdout, stderr = call(t, "sweep", spec, "--out", out, "--launcher", "slurm")
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stdout, "submitted job 14")
+	require.Contains(t, stderr, jobs)
 }

@@ -47,6 +47,15 @@ func (b bookmark) validator() string {
 	return b.LastModified
 }
 
+// differs reports whether an answer is about another file, by the first kind of validator that both have. An answer to
+// If-Range may leave Last-Modified out.
+func (b bookmark) differs(answer bookmark) bool {
+	if b.ETag != "" && answer.ETag != "" {
+		return b.ETag != answer.ETag
+	}
+	return b.LastModified != "" && answer.LastModified != "" && b.LastModified != answer.LastModified
+}
+
 func (d *download) sidecar() string { return d.part + ".json" }
 
 // source identifies the address in the sidecar. It is a checksum, because an address may hold a password.
@@ -244,12 +253,11 @@ func (d *download) continues(response *http.Response, known bookmark, offset int
 	if known.Total >= 0 && got.total >= 0 && got.total != known.Total {
 		return known, fmt.Errorf("the file is now %d bytes long, not %d: starting over", got.total, known.Total)
 	}
-	tag, date := strongTag(response.Header), response.Header.Get("Last-Modified")
+	now := bookmark{ETag: strongTag(response.Header), LastModified: response.Header.Get("Last-Modified")}
 	switch {
 	case known.Source != d.source():
-		known.Source, known.ETag, known.LastModified = d.source(), tag, date
-	case tag != "" && known.ETag != "" && tag != known.ETag,
-		known.ETag == "" && known.LastModified != "" && date != known.LastModified: // a server that ignores If-Range
+		known.Source, known.ETag, known.LastModified = d.source(), now.ETag, now.LastModified
+	case known.differs(now): // of a server that ignores If-Range
 		return known, errors.New("the file has changed: starting over")
 	}
 	known.Total = max(known.Total, got.total)

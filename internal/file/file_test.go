@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -141,4 +143,44 @@ func TestRead(t *testing.T) {
 	require.Equal(t, "text", string(data))
 	_, err = Read(path, 3)
 	require.ErrorContains(t, err, path+" is larger than 2.861e-06 MiB")
+}
+
+// Of the files next to one, only those go that its replacement makes.
+func TestTidyLeavesOthers(t *testing.T) {
+	dir := t.TempDir()
+	half, mine := filepath.Join(dir, ".a.json-123"), filepath.Join(dir, ".a.json-mine")
+	require.NoError(t, Write(half, nil))
+	require.NoError(t, Write(mine, nil))
+	require.NoError(t, Tidy(filepath.Join(dir, "a.json")))
+	require.NoFileExists(t, half)
+	require.FileExists(t, mine)
+}
+
+// However often a lock changes hands, it has one holder.
+func TestOneHolderAtATime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run")
+	var group sync.WaitGroup
+	var holders, taken, shared atomic.Int32
+	for range 8 {
+		group.Go(func() {
+			for range 2000 {
+				lock, err := Try(path)
+				if err != nil || lock == nil {
+					continue
+				}
+				taken.Add(1)
+				if holders.Add(1) > 1 {
+					shared.Add(1)
+				}
+				for range 20 {
+					runtime.Gosched()
+				}
+				holders.Add(-1)
+				lock.Release()
+			}
+		})
+	}
+	group.Wait()
+	require.Zero(t, shared.Load())
+	require.Positive(t, taken.Load())
 }

@@ -52,7 +52,8 @@ func lineOf(lines []string, i int) string {
 
 // SamePicture compares a PNG with one in a file: means over blocks of 4 by 4 pixels may differ by 20 of 255. Another
 // machine's rounding moves an edge by a hundredth of a pixel, which changes a block by less; a marker that moves by
-// half of one, or another letter, changes it by more. On failure it leaves what it got in the temporary folder.
+// half of one, or another letter, changes it by more. Pale lines of a pixel, such as a grid, change it too little to be
+// seen. On failure it leaves what it got in the temporary folder.
 func SamePicture(path string, got []byte) error {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -23,4 +23,5 @@ func TestCheckJSON(t *testing.T) {
 
 func TestMarkdown(t *testing.T) {
 	require.Equal(t, `\*a\* \| \[b\](c) &lt;d> &amp; \\`, Markdown(`*a* | [b](c) <d> & \`))
+	require.Equal(t, "a  b \\`c\\`", Markdown("a\r\nb `c`"))
 }

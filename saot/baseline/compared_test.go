@@ -154,3 +154,32 @@ func TestResumeBitForBit(t *testing.T) {
 		}
 	})
 }
+
+// What is read only after two tasks, such as TACO's reservoir, is saved too.
+func TestResumeBeforeTheThirdTask(t *testing.T) {
+	e := enginetest.Go(t)
+	ds, err := datasets.Synthetic(datasets.SyntheticOptions{Nodes: 160, Classes: 8, Degree: 2, Vocabulary: 64,
+		Words: 12})
+	require.NoError(t, err)
+	stream, err := datasets.NewStream(ds, datasets.DefaultStreamOptions())
+	require.NoError(t, err)
+	tasks := shownTasks(t, stream)
+	for _, m := range []string{"taco", "er-gnn", "twp", "cat", "joint", "trace"} {
+		t.Run(m, func(t *testing.T) {
+			fresh := func() continual.Method {
+				return made[continual.Method](t, m, smallBuild(e, stream, tinySettings(t, m)))
+			}
+			whole, resumed := fresh(), fresh()
+			teach(t, whole, 0, stream, tasks)
+			teach(t, whole, 1, stream, tasks)
+			var file bytes.Buffer
+			require.NoError(t, whole.Save(&file))
+			require.NoError(t, resumed.Load(&file))
+			for k := 2; k < len(stream.Tasks); k++ {
+				teach(t, whole, k, stream, tasks)
+				teach(t, resumed, k, stream, tasks)
+			}
+			require.Equal(t, outputs(t, whole, stream), outputs(t, resumed, stream))
+		})
+	}
+}

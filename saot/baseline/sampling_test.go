@@ -126,7 +126,12 @@ func TestUnlimitedBatchIsTheWholeGraph(t *testing.T) {
 					require.Equal(t, []int{want.Epochs, want.Steps, want.Nodes},
 						[]int{got.Epochs, got.Steps, got.Nodes})
 					for k := range want.FirstLoss {
-						tolerance := 1e-3 + 2e-3*want.LastLoss[k].Value
+						tolerance := 1e-4 * (1 + want.LastLoss[k].Value)
+						if m == "gcn-comp" {
+							// On a whole graph, decay has the words of nodes without neighbors. Samples do not, without
+							// self-loops.
+							tolerance = 1e-3 + 2e-3*want.LastLoss[k].Value
+						}
 						require.InDelta(t, want.FirstLoss[k].Value, got.FirstLoss[k].Value, tolerance, "task %d: %s",
 							task, want.FirstLoss[k].Name)
 						require.InDelta(t, want.LastLoss[k].Value, got.LastLoss[k].Value, tolerance, "task %d: %s",

@@ -30,17 +30,10 @@ func openNative(c Candidate, options string, devices int) (compute.Backend, stri
 	if strings.ContainsAny(c.Library, ",=") {
 		return nil, "", fmt.Errorf("GoMLX cannot read the path %s: move it to one without , and =", c.Library)
 	}
-	config := c.Library
 	if c.Spec == nameCUDA {
-		if !strings.Contains(options, "tf32") {
-			config += ",tf32=false"
-		}
 		if err := setCUDA(c.Library); err != nil {
 			return nil, "", err
 		}
-	}
-	if options != "" {
-		config += "," + options
 	}
 	var client pjrt.NamedValuesMap
 	if c.Spec == nameCPU {
@@ -52,7 +45,7 @@ func openNative(c Candidate, options string, devices int) (compute.Backend, stri
 		}
 	}
 	keepMemory()
-	backend, err := xla.NewWithOptions(config, client)
+	backend, err := xla.NewWithOptions(pluginConfig(c, options), client)
 	if err != nil {
 		return nil, "", err
 	}
@@ -62,6 +55,19 @@ func openNative(c Candidate, options string, devices int) (compute.Backend, stri
 		version += fmt.Sprintf(", PJRT %d.%d", major, minor)
 	}
 	return backend, version, nil
+}
+
+// pluginConfig is what GoMLX reads of a library: its path, and after it the options. TF32 has too few bits for the
+// marginals of a plan: CUDA uses it only if the user asks for it.
+func pluginConfig(c Candidate, options string) string {
+	config := c.Library
+	if c.Spec == nameCUDA && !strings.Contains(options, "tf32") {
+		config += ",tf32=false"
+	}
+	if options != "" {
+		config += "," + options
+	}
+	return config
 }
 
 // setCUDA tells XLA where CUDA's compiler is, if it lies next to the plugin as Python packages put it, and switches off

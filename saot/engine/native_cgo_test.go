@@ -32,6 +32,15 @@ func TestCUDAFolderWithSpaces(t *testing.T) {
 		`/my \"own\" packages/nvidia/cu13"`)
 }
 
+// CUDA keeps float32 unless TF32 is asked for. The CPU's plugin does not know the option.
+func TestPluginConfig(t *testing.T) {
+	cuda, cpu := Candidate{Spec: nameCUDA, Library: "/a.so"}, Candidate{Spec: nameCPU, Library: "/a.so"}
+	require.Equal(t, "/a.so,tf32=false", pluginConfig(cuda, ""))
+	require.Equal(t, "/a.so,tf32=false,other=1", pluginConfig(cuda, "other=1"))
+	require.Equal(t, "/a.so,tf32=true", pluginConfig(cuda, "tf32=true"))
+	require.Equal(t, "/a.so", pluginConfig(cpu, ""))
+}
+
 func TestShapePrice(t *testing.T) {
 	var none *Engine
 	require.Equal(t, 1, none.ShapePrice())

@@ -37,8 +37,8 @@ func finished(t *testing.T) string {
 	}
 	require.NoError(t, w.Close())
 	r := &continual.Result{Schema: continual.ResultSchema, Method: "saot", Seed: 12345678901234567891, Started: now,
-		Finished: now.Add(time.Minute),
-		Dataset:  continual.DatasetInfo{Name: "uai", Tasks: 2, Classes: 4, Checksum: "c", SplitHash: "s"},
+		Finished: now.Add(time.Minute), Seconds: 60,
+		Dataset: continual.DatasetInfo{Name: "uai", Tasks: 2, Classes: 4, Checksum: "c", SplitHash: "s"},
 		Config: json.RawMessage(`{"method": "saot", "seed": 12345678901234567891, "none": null,
 			"settings": {"epsilon": 0.2, "encoder": {"kind": "gcn"}}}`),
 		Scores: []continual.Score{{Setting: continual.ClassIL, Probe: continual.ProbeConverged, AP: 85, AF: -10,
@@ -73,6 +73,12 @@ func TestExport(t *testing.T) {
 	require.True(t, strings.HasSuffix(lines[3], " 12 4"), lines[3])
 	require.Regexp(t, `^\d{13} 90 0\n\d{13} 85 1\n$`, at("metrics/class-il/converged/AP"))
 	require.Regexp(t, `\d{13} -10 1\n$`, at("metrics/class-il/converged/AF"))
+	require.Regexp(t, `^\d{13} 60 0\n$`, at("metrics/seconds"))
+	require.Regexp(t, `^(\d{13} 1e-06 \d+\n){4}$`, at("metrics/sinkhorn/marginal_error"))
+	require.Regexp(t, `^(\d{13} 0.5 \d+\n){2}$`, at("metrics/diagnostics/mass"))
+	require.Contains(t, at("meta.yaml"), `"status":3,`, "finished")
+	require.Contains(t, at("meta.yaml"), `"start_time":1795348807000,`)
+	require.Contains(t, at("meta.yaml"), `"end_time":1795348867000,`, "a minute later")
 
 	// Where the run lies in a pack too, it is one run, of its folder.
 	above := filepath.Dir(run)
@@ -136,10 +142,11 @@ func TestExportAfterAKill(t *testing.T) {
 	lock, err := file.Try(fresh)
 	require.NoError(t, err)
 	defer lock.Release()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	_, err = Export(ctx, store, run)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorContains(t, err, filepath.Join(run, continual.ResultFile), "of the lock, and not of reading results")
 }
 
 // All is written in the store: its parent may be on another device, as of a link, or read-only.

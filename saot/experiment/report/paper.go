@@ -204,6 +204,19 @@ func (v *view) points(on []*experiment.Group, knob string) (plotting.Study, erro
 	return study, nil
 }
 
+// chosenAmong returns the points of a knob, with a ring at the value that a group of another knob has.
+func (v *view) chosenAmong(on []*experiment.Group, other *experiment.Group, knob string) (s plotting.Study, err error) {
+	if s, err = v.points(on, knob); err != nil {
+		return s, err
+	}
+	chosen, err := strconv.ParseFloat(other.Settings[knob], 64)
+	if err != nil {
+		return s, fmt.Errorf("report: %s of %s: %w", knob, other.Label, err)
+	}
+	s.Chosen = []float64{chosen}
+	return s, nil
+}
+
 // paperStudies marks as chosen the value of one weight at which the other was varied.
 func paperStudies(views []view) (p Picture, lack string, err error) {
 	alpha := plotting.Facet{Title: `$\alpha$, structure within a task`, Knob: `$\alpha$`}
@@ -220,16 +233,11 @@ func paperStudies(views []view) (p Picture, lack string, err error) {
 			on, other []*experiment.Group
 			knob      string
 		}{{&alpha, ofAlpha, ofBeta, "alpha"}, {&beta, ofBeta, ofAlpha, "beta"}} {
-			s, err := v.points(half.on, half.knob)
+			s, err := v.chosenAmong(half.on, half.other[0], half.knob)
 			if err != nil {
 				return p, "", err
 			}
-			chosen, err := strconv.ParseFloat(half.other[0].Settings[half.knob], 64)
-			if err != nil {
-				return p, "", fmt.Errorf("report: %s of %s: %w", half.knob, half.other[0].Label, err)
-			}
-			s.Chosen = []float64{chosen}
-			if !slices.ContainsFunc(s.Points, func(p plotting.Setpoint) bool { return p.Value == chosen }) {
+			if !slices.ContainsFunc(s.Points, func(p plotting.Setpoint) bool { return p.Value == s.Chosen[0] }) {
 				ring = " A ring marks the chosen value, at which the other weight was varied, where a run has it."
 			}
 			half.facet.Studies = append(half.facet.Studies, s)

@@ -67,6 +67,28 @@ func TestPaperStudiesMarkTheChosenValues(t *testing.T) {
 	require.Equal(t, "1", beta[0].Settings["alpha"])
 	require.Equal(t, "0.5", alpha[0].Settings["beta"])
 	require.Len(t, beta, 4)
+	on, err := v.chosenAmong(alpha, beta[0], "alpha")
+	require.NoError(t, err)
+	require.Equal(t, []float64{1}, on.Chosen)
+	on, err = v.chosenAmong(beta, alpha[0], "beta")
+	require.NoError(t, err)
+	require.Equal(t, []float64{0.5}, on.Chosen)
+}
+
+// Datasets with more tasks come first.
+func TestPaperPicturesBeginWithMostTasks(t *testing.T) {
+	groups := made(t, "runs:\n- {datasets: [cora-ml, uai], methods: [saot], seeds: [0]}\n",
+		func(experiment.Run) float64 { return 60 })
+	for _, g := range groups {
+		if g.Dataset == "uai" {
+			g.Runs[0].Dataset.Tasks = 5
+		}
+	}
+	var order []string
+	for _, v := range mostTasksFirst(groups, continual.ClassIL, continual.ProbeConverged) {
+		order = append(order, v.dataset)
+	}
+	require.Equal(t, []string{"uai", "cora-ml"}, order)
 }
 
 // A method of several settings is drawn at its defaults under its name. Where none of them are the defaults, and none
@@ -80,6 +102,13 @@ func TestPaperPicturesOfSeveralSettings(t *testing.T) {
 	g, unclear := v.usual("saot")
 	require.Empty(t, unclear)
 	require.Equal(t, "1", g.Settings["alpha"])
+	v = views(made(t, `runs:
+- {datasets: [uai], methods: [saot], seeds: [0, 1], grid: {alpha: [0]}}
+- {datasets: [uai], methods: [saot], seeds: [0, 1, 2], grid: {alpha: [0.5]}}
+`, sixty))[0]
+	g, unclear = v.usual("saot")
+	require.Empty(t, unclear)
+	require.Equal(t, "0.5", g.Settings["alpha"], "the one with the most seeds")
 
 	pictures, lacks, err := PaperPictures(made(t, `runs:
 - {datasets: [uai], methods: [saot], seeds: [0, 1], grid: {alpha: [0, 0.5]}}

@@ -286,13 +286,26 @@ func TestRunsWithoutAProbeAreNotInItsPictures(t *testing.T) {
 	require.Contains(t, svg, ">uai, Class-IL, converged probe, seeds 0, 1</text>")
 }
 
+// A drift is the mean over the tasks before the newest, and over seeds.
 func TestDriftIsTheMeanOfEarlierTasks(t *testing.T) {
-	groups := made(t, "runs:\n- {datasets: [uai], methods: [saot], seeds: [0]}\n",
-		func(experiment.Run) float64 { return 60 })
-	s, ok := drifted(func(st *continual.Structure) []float64 { return st.PlanDrift }).mean(groups[0])
+	run := func(scale float64) *continual.Result {
+		drift := func(values ...float64) *continual.Structure {
+			for i := range values {
+				values[i] *= scale
+			}
+			return &continual.Structure{PlanDrift: values, EffectiveRank: 10 * scale}
+		}
+		return &continual.Result{Dataset: continual.DatasetInfo{Tasks: 3}, Evaluations: []continual.Evaluation{
+			{Structure: drift(0)}, {Task: 1, Structure: drift(0.125, 0)}, {Task: 2, Structure: drift(0.25, 0.5, 0)}}}
+	}
+	g := &experiment.Group{Runs: map[uint64]*continual.Result{0: run(1), 1: run(3)}}
+	s, ok := drifted(func(st *continual.Structure) []float64 { return st.PlanDrift }).mean(g)
 	require.True(t, ok)
-	require.Equal(t, []float64{2}, s.X)
-	require.Equal(t, []float64{0.125}, s.Y)
+	require.Equal(t, []float64{2, 3}, s.X)
+	require.Equal(t, []float64{0.25, 0.75}, s.Y)
+	s, ok = ranks.mean(g)
+	require.True(t, ok)
+	require.Equal(t, []float64{20, 20, 20}, s.Y)
 }
 
 // A dataset's name may have characters that a system keeps from files; a run's folder leaves them out too.

@@ -71,14 +71,16 @@ func planDrift(groups []*experiment.Group) (Picture, error) {
 		plotting.CurveOptions{YLabel: "total variation of plans", References: unchanged})
 }
 
+var ranks = curve{of: func(r *continual.Result, task int) (float64, bool) {
+	if st := structureOf(r, task); st != nil {
+		return st.EffectiveRank, true
+	}
+	return 0, false
+}}
+
 func effectiveRank(groups []*experiment.Group) (Picture, error) {
 	return overTasks(groups, "effective-rank", "Effective rank of the embeddings of all tasks seen, mean over seeds",
-		curve{of: func(r *continual.Result, task int) (float64, bool) {
-			if st := structureOf(r, task); st != nil {
-				return st.EffectiveRank, true
-			}
-			return 0, false
-		}}, plotting.CurveOptions{YLabel: "effective rank"})
+		ranks, plotting.CurveOptions{YLabel: "effective rank"})
 }
 
 func marginalErrors(groups []*experiment.Group) (Picture, error) {
