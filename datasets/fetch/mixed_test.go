@@ -38,7 +38,7 @@ func careless(old, fresh []byte, header func(n int, h http.Header)) http.Handler
 
 func dateOf(n int) string { return fmt.Sprintf("Mon, 0%d Jan 2024 00:00:00 GMT", n) }
 
-// A file without a known checksum that changes between two answers is not pieced together of both.
+// A file without a known checksum that changes between two answers is not pieced together from both.
 func TestNoFileOfTwo(t *testing.T) {
 	old := noise(41, 300_000)
 	for name, c := range map[string]struct {
@@ -69,7 +69,7 @@ func TestNoFileOfTwo(t *testing.T) {
 	}
 }
 
-// A part from one mirror does not go on with bytes of another, even if their tags are alike.
+// A part from one mirror does not continue with bytes of another, even if their tags are alike.
 func TestNoFileOfTwoMirrors(t *testing.T) {
 	one, other := noise(41, 300_000), noise(42, 300_000)
 	first := &mirror{content: one, etag: `"v1"`, cut: func(int) int { return 100_000 }}

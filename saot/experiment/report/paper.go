@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -217,7 +218,18 @@ func (v *view) chosenAmong(on []*experiment.Group, other *experiment.Group, knob
 	return s, nil
 }
 
-// paperStudies marks as chosen the value of one weight at which the other was varied.
+// weights returns the points of α and of β, each with a ring at the value at which the other was varied.
+func (v *view) weights(ofAlpha, ofBeta []*experiment.Group) (alpha, beta plotting.Study, err error) {
+	alpha, err1 := v.chosenAmong(ofAlpha, ofBeta[0], "alpha")
+	beta, err2 := v.chosenAmong(ofBeta, ofAlpha[0], "beta")
+	return alpha, beta, errors.Join(err1, err2)
+}
+
+// ringed reports whether a point has the ring.
+func ringed(s plotting.Study) bool {
+	return slices.ContainsFunc(s.Points, func(p plotting.Setpoint) bool { return slices.Contains(s.Chosen, p.Value) })
+}
+
 func paperStudies(views []view) (p Picture, lack string, err error) {
 	alpha := plotting.Facet{Title: `$\alpha$, structure within a task`, Knob: `$\alpha$`}
 	beta := plotting.Facet{Title: `$\beta$, distillation across tasks`, Knob: `$\beta$`}
@@ -228,22 +240,16 @@ func paperStudies(views []view) (p Picture, lack string, err error) {
 		if ofAlpha == nil || ofBeta == nil || len(alpha.Studies) == mostStudies {
 			continue
 		}
-		for _, half := range []struct {
-			facet     *plotting.Facet
-			on, other []*experiment.Group
-			knob      string
-		}{{&alpha, ofAlpha, ofBeta, "alpha"}, {&beta, ofBeta, ofAlpha, "beta"}} {
-			s, err := v.chosenAmong(half.on, half.other[0], half.knob)
-			if err != nil {
-				return p, "", err
-			}
-			if !slices.ContainsFunc(s.Points, func(p plotting.Setpoint) bool { return p.Value == s.Chosen[0] }) {
-				ring = " A ring marks the chosen value, at which the other weight was varied, where a run has it."
-			}
-			half.facet.Studies = append(half.facet.Studies, s)
-			shares += v.shareOf(half.on, half.knob)
-			shown = append(shown, results(half.on...)...)
+		onAlpha, onBeta, err := v.weights(ofAlpha, ofBeta)
+		if err != nil {
+			return p, "", err
 		}
+		if !ringed(onAlpha) || !ringed(onBeta) {
+			ring = " A ring marks the chosen value, at which the other weight was varied, where a run has it."
+		}
+		alpha.Studies, beta.Studies = append(alpha.Studies, onAlpha), append(beta.Studies, onBeta)
+		shares += v.shareOf(ofAlpha, "alpha") + v.shareOf(ofBeta, "beta")
+		shown = append(append(shown, results(ofAlpha...)...), results(ofBeta...)...)
 	}
 	if len(alpha.Studies) == 0 {
 		return p, "figure 3 needs runs of saot that differ only in alpha, and others that differ only in beta " +

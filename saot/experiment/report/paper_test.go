@@ -67,12 +67,10 @@ func TestPaperStudiesMarkTheChosenValues(t *testing.T) {
 	require.Equal(t, "1", beta[0].Settings["alpha"])
 	require.Equal(t, "0.5", alpha[0].Settings["beta"])
 	require.Len(t, beta, 4)
-	on, err := v.chosenAmong(alpha, beta[0], "alpha")
+	onAlpha, onBeta, err := v.weights(alpha, beta)
 	require.NoError(t, err)
-	require.Equal(t, []float64{1}, on.Chosen)
-	on, err = v.chosenAmong(beta, alpha[0], "beta")
-	require.NoError(t, err)
-	require.Equal(t, []float64{0.5}, on.Chosen)
+	require.Equal(t, []float64{1}, onAlpha.Chosen)
+	require.Equal(t, []float64{0.5}, onBeta.Chosen)
 }
 
 // Datasets with more tasks come first.
