@@ -560,11 +560,13 @@ func TestFileChangesWhileItIsRead(t *testing.T) {
 	require.ErrorContains(t, err, edges+" changed while it was read")
 }
 
-// What an archive unpacks to be read goes again.
+// A file that is unpacked to be read is removed: at once where a system allows that, and else after it is read.
 func TestUnpackedFilesGo(t *testing.T) {
 	path := tinyReddit().archive(t, "x.zip", zip.Deflate)
 	temporary := t.TempDir()
-	t.Setenv("TMPDIR", temporary)
+	for _, variable := range []string{"TMPDIR", "TMP"} {
+		t.Setenv(variable, temporary)
+	}
 	_, err := LayoutReddit.load(path, Options{})
 	require.NoError(t, err)
 	left, err := os.ReadDir(temporary)

@@ -94,6 +94,7 @@ func (l *levels) Plot(c draw.Canvas, plt *plot.Plot) {
 	line := draw.LineStyle{Color: quiet, Width: 0.8, Dashes: []vg.Length{3, 2}}
 	style := textStyle(noteSize, quiet)
 	style.XAlign, style.YAlign = draw.XLeft, draw.YBottom
+	var names []vg.Rectangle
 	for _, r := range l.at {
 		if at := x(r.At); r.X && c.ContainsX(at) {
 			c.StrokeLine2(line, at, c.Min.Y, at, c.Max.Y)
@@ -103,34 +104,44 @@ func (l *levels) Plot(c draw.Canvas, plt *plot.Plot) {
 		}
 		if at := y(r.At); !r.X && c.ContainsY(at) {
 			c.StrokeLine2(line, c.Min.X, at, c.Max.X, at)
-			corner := l.clear(c, plt, style.Rectangle(r.Name).Size(), at)
-			c.FillText(style, corner, r.Name)
+			name := l.clear(c, plt, names, style.Rectangle(r.Name).Size(), at)
+			c.FillText(style, name.Min, r.Name)
+			names = append(names, name)
 		}
 	}
 }
 
-// clear returns the lower left corner of a name of a size at a level line: at its left end and above it or, if curves
-// pass there, the first place along the line, above or below it, that the fewest pass.
-func (l *levels) clear(c draw.Canvas, plt *plot.Plot, size vg.Point, at vg.Length) vg.Point {
+// clear returns the place of a level line's name of a size: at the left end of the line and above it or, if curves or
+// other names are there, the first place along the line, above or below it, that the fewest of them touch.
+func (l *levels) clear(c draw.Canvas, plt *plot.Plot, names []vg.Rectangle, size vg.Point, at vg.Length) vg.Rectangle {
 	const gap = vg.Length(3)
-	corner := vg.Point{X: c.Min.X + gap, Y: at + 1}
-	fewest := l.passing(c, plt, corner, size)
-	for x := corner.X; fewest > 0 && x+size.X+gap <= c.Max.X; x += gap {
+	place := func(x, y vg.Length) vg.Rectangle {
+		return vg.Rectangle{Min: vg.Point{X: x, Y: y}, Max: vg.Point{X: x + size.X, Y: y + size.Y}}
+	}
+	best := place(c.Min.X+gap, at+1)
+	fewest := l.touching(c, plt, names, best)
+	for x := c.Min.X + gap; fewest > 0 && x+size.X+gap <= c.Max.X; x += gap {
 		for _, y := range []vg.Length{at + 1, at - 1 - size.Y} {
-			if n := l.passing(c, plt, vg.Point{X: x, Y: y}, size); n < fewest && c.ContainsY(y) {
-				corner, fewest = vg.Point{X: x, Y: y}, n
+			if n := l.touching(c, plt, names, place(x, y)); n < fewest && c.ContainsY(y) {
+				best, fewest = place(x, y), n
 			}
 		}
 	}
-	return corner
+	return best
 }
 
-// passing returns how many points, error bars and pieces of curves touch a rectangle.
-func (l *levels) passing(c draw.Canvas, plt *plot.Plot, corner, size vg.Point) (n int) {
-	around := vg.Point{X: markerRadius, Y: markerRadius}
-	on := draw.Canvas{Rectangle: vg.Rectangle{Min: corner.Sub(around), Max: corner.Add(size).Add(around)}}
+// touching returns how many names, points, error bars and pieces of curves touch a place.
+func (l *levels) touching(c draw.Canvas, plt *plot.Plot, names []vg.Rectangle, place vg.Rectangle) (n int) {
+	for _, other := range names {
+		if place.Min.X < other.Max.X && other.Min.X < place.Max.X &&
+			place.Min.Y < other.Max.Y && other.Min.Y < place.Max.Y {
+			n++
+		}
+	}
 	_, y := plt.Transforms(&c)
 	for _, curve := range l.curves {
+		around := vg.Point{X: curve.radius(), Y: curve.radius()}
+		on := draw.Canvas{Rectangle: vg.Rectangle{Min: place.Min.Sub(around), Max: place.Max.Add(around)}}
 		path := curve.path(c, plt)
 		n += len(on.ClipLinesXY(path))
 		for k, at := range path {
@@ -143,6 +154,14 @@ func (l *levels) passing(c draw.Canvas, plt *plot.Plot, corner, size vg.Point) (
 		}
 	}
 	return n
+}
+
+// radius is that of the largest mark on the curve.
+func (c *curve) radius() vg.Length {
+	if len(c.chosen) > 0 {
+		return ringRadius
+	}
+	return c.marker.Radius
 }
 
 // path returns where the points are on a canvas.

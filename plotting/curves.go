@@ -219,7 +219,7 @@ func (c *curve) Plot(canvas draw.Canvas, plt *plot.Plot) {
 		}
 		for k, at := range c.points {
 			if math.Abs(at.X-v) <= 1e-9*max(1, math.Abs(v)) && canvas.Contains(line[k]) {
-				canvas.DrawGlyph(draw.GlyphStyle{Color: ink, Radius: 5, Shape: draw.RingGlyph{}}, line[k])
+				canvas.DrawGlyph(draw.GlyphStyle{Color: ink, Radius: ringRadius, Shape: draw.RingGlyph{}}, line[k])
 			}
 		}
 	}

@@ -176,27 +176,30 @@ func TestPanelWithoutDeviation(t *testing.T) {
 // The name of a reference stands at the left above its line, or at the first place along it where no curve passes.
 func TestReferenceNamesKeepClearOfCurves(t *testing.T) {
 	const left, right, above, below = 3, 15, true, false
-	point := &curve{points: plotter.XYs{{X: 0.1, Y: 0.55}}}
-	bar := &curve{points: plotter.XYs{{X: 0.1, Y: 0.9}}, low: []float64{0.3}, high: []float64{1}, bars: true}
-	higher := &curve{points: plotter.XYs{{X: 0, Y: 0.55}, {X: 1, Y: 0.55}}}
-	along := &curve{points: plotter.XYs{{X: 0, Y: 0.5}, {X: 1, Y: 0.5}}}
+	point := &curve{points: plotter.XYs{{X: 0.1, Y: 0.55}}, marker: marker(0)}
+	bar := &curve{points: plotter.XYs{{X: 0.1, Y: 0.9}}, low: []float64{0.3}, high: []float64{1}, bars: true,
+		marker: marker(0)}
+	higher := &curve{points: plotter.XYs{{X: 0, Y: 0.55}, {X: 1, Y: 0.55}}, marker: marker(0)}
+	along := &curve{points: plotter.XYs{{X: 0, Y: 0.5}, {X: 1, Y: 0.5}}, marker: marker(0)}
 	for _, test := range []struct {
+		others []Reference
 		curves []*curve
 		x      vg.Length
 		above  bool
 	}{
-		{nil, left, above},
-		{[]*curve{point}, left, below},
-		{[]*curve{higher}, left, below},
-		{[]*curve{along}, left, above},
-		{[]*curve{bar}, right, above},
-		{[]*curve{bar, higher}, right, below},
-		{[]*curve{bar, along}, right, above},
+		{nil, nil, left, above},
+		{nil, []*curve{point}, left, below},
+		{nil, []*curve{higher}, left, below},
+		{nil, []*curve{along}, left, above},
+		{nil, []*curve{bar}, right, above},
+		{nil, []*curve{bar, higher}, right, below},
+		{nil, []*curve{bar, along}, right, above},
+		{[]Reference{{Name: "near", At: 0.52}}, nil, left, below},
 	} {
 		var r recorder.Canvas
 		p := plot.New()
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
-		l := levels{at: []Reference{{Name: "zero", At: 0.5}}, curves: test.curves}
+		l := levels{at: append(test.others, Reference{Name: "zero", At: 0.5}), curves: test.curves}
 		l.Plot(draw.NewCanvas(&r, 100, 100), p)
 		at := r.Actions[len(r.Actions)-1].(*recorder.FillString).Point
 		require.Equal(t, test.x, at.X)

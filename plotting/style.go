@@ -64,7 +64,10 @@ var shapes = []draw.GlyphDrawer{
 	draw.CrossGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PlusGlyph{},
 }
 
-const markerRadius = 2.6
+const (
+	markerRadius = 2.6
+	ringRadius   = 5 // around the marker of a chosen point
+)
 
 // marker distinguishes points by shape as well as by color.
 func marker(i int) draw.GlyphStyle {

@@ -39,7 +39,7 @@ func careless(old, fresh []byte, header func(n int, h http.Header)) http.Handler
 func dateOf(n int) string { return fmt.Sprintf("Mon, 0%d Jan 2024 00:00:00 GMT", n) }
 
 // A file without a known checksum that changes between two answers is not pieced together from both.
-func TestNoFileOfTwo(t *testing.T) {
+func TestVersionsAreNotMixed(t *testing.T) {
 	old := noise(41, 300_000)
 	for name, c := range map[string]struct {
 		fresh  []byte
@@ -70,7 +70,7 @@ func TestNoFileOfTwo(t *testing.T) {
 }
 
 // A part from one mirror does not continue with bytes of another, even if their tags are alike.
-func TestNoFileOfTwoMirrors(t *testing.T) {
+func TestMirrorsAreNotMixed(t *testing.T) {
 	one, other := noise(41, 300_000), noise(42, 300_000)
 	first := &mirror{content: one, etag: `"v1"`, cut: func(int) int { return 100_000 }}
 	first.before = func(n int, w http.ResponseWriter, _ *http.Request) bool {
@@ -86,7 +86,7 @@ func TestNoFileOfTwoMirrors(t *testing.T) {
 	holds(t, r.Path, other)
 }
 
-// A date is asked for and compared where there is no tag.
+// Without a tag, If-Range has the date.
 func TestResumeByDate(t *testing.T) {
 	content := noise(41, 300_000)
 	var asked []string

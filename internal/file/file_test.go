@@ -145,7 +145,7 @@ func TestRead(t *testing.T) {
 	require.ErrorContains(t, err, path+" is larger than 2.861e-06 MiB")
 }
 
-// Of the files next to one, only those go that its replacement makes.
+// Tidy removes only the temporary files that replacing a file makes.
 func TestTidyLeavesOthers(t *testing.T) {
 	dir := t.TempDir()
 	half, mine := filepath.Join(dir, ".a.json-123"), filepath.Join(dir, ".a.json-mine")

@@ -204,8 +204,8 @@ func TestBisectionStops(t *testing.T) {
 	}
 }
 
-// On graphs of a task's size the cut is as good as that of METIS 5.1.0 (gpmetis -seed=1), give or take a tenth. It is
-// the same in each version: results of gcn-par rest on it.
+// On graphs of a task's size the cut is as good as that of METIS 5.1.0 (gpmetis -seed=1), give or take a tenth. It must
+// stay the same from version to version, because results of gcn-par depend on it.
 func TestPartitionAgainstMETIS(t *testing.T) {
 	geometric := seed.Stream(4, "places")
 	place := make([][2]float64, 700)
@@ -230,8 +230,9 @@ func TestPartitionAgainstMETIS(t *testing.T) {
 		for k, parts := range []int{2, 8, 14} {
 			part := nodesOf(t, c.graph, parts, seed.Stream(1))
 			requireBalance(t, part, parts)
-			require.Equal(t, c.ours[k], cutOf(c.graph, part), "%s in %d", name, parts)
-			require.LessOrEqual(t, float64(c.ours[k]), 1.1*float64(c.theirs[k])+2, "%s in %d", name, parts)
+			cut := cutOf(c.graph, part)
+			require.LessOrEqual(t, float64(cut), 1.1*float64(c.theirs[k])+2, "%s in %d", name, parts)
+			require.Equal(t, c.ours[k], cut, "%s in %d", name, parts)
 		}
 	}
 }

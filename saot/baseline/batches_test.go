@@ -17,7 +17,7 @@ import (
 // inBatches takes every graph for one too large for a step.
 func inBatches(batch int) Sampling { return Sampling{WholeGraph: 1, Batch: batch, FanOut: []int{0}} }
 
-// Before it has learned anything, a batch asks for edges and non-edges alike: ln 2 each.
+// In the first batch of an untrained network, edges and non-edges each have a loss of ln 2.
 func TestGAEBatchesHaveEdges(t *testing.T) {
 	g := cliques(t, 4, 6)
 	s := &GAESettings{Hidden: 16, Out: 8, LearningRate: 0.01, Epochs: 2, DenseNodes: 100, Pairs: 3,
@@ -29,12 +29,7 @@ func TestGAEBatchesHaveEdges(t *testing.T) {
 
 // A real graph and its shuffled one are told apart in batches too.
 func TestDGITellsCorruptionApartInBatches(t *testing.T) {
-	g := cliques(t, 4, 6)
-	for i := range g.NumNodes() {
-		row := g.Features.Dense[i*g.Features.Cols : (i+1)*g.Features.Cols]
-		clear(row)
-		row[i/6] = 1
-	}
+	g := cliquesByColumn(t, 4, 6)
 	s := &DGISettings{Out: 16, LearningRate: 0.01, Epochs: 150, Patience: 150, Sampling: inBatches(12)}
 	report, err := built[*dgi](t, enginetest.Go(t), s, newDGI, g, 0).Learn(context.Background(), 0, g, nil)
 	require.NoError(t, err)

@@ -145,12 +145,7 @@ func TestDGIRunsOutOfSteps(t *testing.T) {
 // Features that go with the edges tell a graph from its corruption: the loss falls well below that of guessing, log 2.
 func TestDGITellsCorruptionApart(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		g := cliques(t, 4, 6)
-		for i := range g.NumNodes() { // the cliques' own columns
-			row := g.Features.Dense[i*g.Features.Cols : (i+1)*g.Features.Cols]
-			clear(row)
-			row[i/6] = 1
-		}
+		g := cliquesByColumn(t, 4, 6)
 		l := built[*dgi](t, e, &DGISettings{Out: 16, LearningRate: 0.01, Epochs: 150, Patience: 150}, newDGI, g, 0)
 		report, err := l.Learn(context.Background(), 0, g, nil)
 		require.NoError(t, err)

@@ -57,6 +57,17 @@ func cliques(t *testing.T, groups, width int) *graph.Graph {
 	return graphOf(t, n, src, dst, x)
 }
 
+// cliquesByColumn is cliques whose nodes have their clique's column alone.
+func cliquesByColumn(t *testing.T, groups, width int) *graph.Graph {
+	g := cliques(t, groups, width)
+	for i := range g.NumNodes() {
+		row := g.Features.Dense[i*g.Features.Cols : (i+1)*g.Features.Cols]
+		clear(row)
+		row[i/width] = 1
+	}
+	return g
+}
+
 // built makes a learner for a graph, with room for more nodes.
 func built[L any](t *testing.T, e *engine.Engine, s method.Settings, fresh func(method.Build) (continual.Method, error),
 	g *graph.Graph, room int) L {

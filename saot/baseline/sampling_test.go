@@ -128,8 +128,8 @@ func TestUnlimitedBatchIsTheWholeGraph(t *testing.T) {
 					for k := range want.FirstLoss {
 						tolerance := 1e-4 * (1 + want.LastLoss[k].Value)
 						if m == "gcn-comp" {
-							// On a whole graph, decay has the words of nodes without neighbors. Samples do not, without
-							// self-loops.
+							// On a whole graph, decay covers the words of nodes without neighbors. On samples, which
+							// have no self-loops, it does not.
 							tolerance = 1e-3 + 2e-3*want.LastLoss[k].Value
 						}
 						require.InDelta(t, want.FirstLoss[k].Value, got.FirstLoss[k].Value, tolerance, "task %d: %s",

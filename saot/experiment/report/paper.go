@@ -205,7 +205,7 @@ func (v *view) points(on []*experiment.Group, knob string) (plotting.Study, erro
 	return study, nil
 }
 
-// chosenAmong returns the points of a knob, with a ring at the value that a group of another knob has.
+// chosenAmong returns the points of a knob, with a ring at the value that other has, in which another knob is varied.
 func (v *view) chosenAmong(on []*experiment.Group, other *experiment.Group, knob string) (s plotting.Study, err error) {
 	if s, err = v.points(on, knob); err != nil {
 		return s, err
@@ -230,6 +230,7 @@ func ringed(s plotting.Study) bool {
 	return slices.ContainsFunc(s.Points, func(p plotting.Setpoint) bool { return slices.Contains(s.Chosen, p.Value) })
 }
 
+// paperStudies draws SAOT's results against α and β, a curve for each dataset.
 func paperStudies(views []view) (p Picture, lack string, err error) {
 	alpha := plotting.Facet{Title: `$\alpha$, structure within a task`, Knob: `$\alpha$`}
 	beta := plotting.Facet{Title: `$\beta$, distillation across tasks`, Knob: `$\beta$`}
