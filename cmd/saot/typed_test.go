@@ -31,7 +31,7 @@ func TestTypedTables(t *testing.T) {
 		{"methods.md", "| valid AP, converged probe, seed 0 |", []string{"warm-up"}, 0,
 			[]string{"cora-ml valid", "uai valid", "amazon-computers valid"}, 15},
 		{"results/notes.md", "| columns | method |", []string{"widths", "chosen", "chosen-corafull", "ablations",
-			"standins"}, 2,
+			"structure"}, 2,
 			[]string{"amazon-computers", "coauthor-cs", "cora-ml", "corafull-topology", "uai"}, 79},
 	} {
 		t.Run(table.page+" "+table.header, func(t *testing.T) { table.check(t) })
