@@ -94,7 +94,10 @@ func (l *levels) Plot(c draw.Canvas, plt *plot.Plot) {
 	line := draw.LineStyle{Color: quiet, Width: 0.8, Dashes: []vg.Length{3, 2}}
 	style := textStyle(noteSize, quiet)
 	style.XAlign, style.YAlign = draw.XLeft, draw.YBottom
-	var names []vg.Rectangle
+	var taken drawnMarks
+	for _, curve := range l.curves {
+		taken.curves = append(taken.curves, curve.marks(c, plt))
+	}
 	for _, r := range l.at {
 		if at := x(r.At); r.X && c.ContainsX(at) {
 			c.StrokeLine2(line, at, c.Min.Y, at, c.Max.Y)
@@ -104,25 +107,52 @@ func (l *levels) Plot(c draw.Canvas, plt *plot.Plot) {
 		}
 		if at := y(r.At); !r.X && c.ContainsY(at) {
 			c.StrokeLine2(line, c.Min.X, at, c.Max.X, at)
-			name := l.clear(c, plt, names, style.Rectangle(r.Name).Size(), at)
+			name := taken.clear(c, style.Rectangle(r.Name).Size(), at)
 			c.FillText(style, name.Min, r.Name)
-			names = append(names, name)
+			taken.names = append(taken.names, name)
 		}
 	}
 }
 
+// drawnMarks are what a name keeps clear of.
+type drawnMarks struct {
+	names  []vg.Rectangle
+	curves []curveMarks
+}
+
+// curveMarks are the lines of a curve on a canvas, and the radius of its largest mark.
+type curveMarks struct {
+	path   []vg.Point
+	bars   [][]vg.Point
+	radius vg.Length
+}
+
+// marks returns what the curve draws on a canvas.
+func (c *curve) marks(canvas draw.Canvas, plt *plot.Plot) curveMarks {
+	m := curveMarks{path: c.path(canvas, plt), radius: c.marker.Radius}
+	if len(c.chosen) > 0 {
+		m.radius = ringRadius
+	}
+	if _, y := plt.Transforms(&canvas); c.bars && c.low != nil {
+		for k, at := range m.path {
+			m.bars = append(m.bars, []vg.Point{{X: at.X, Y: y(c.low[k])}, {X: at.X, Y: y(c.high[k])}})
+		}
+	}
+	return m
+}
+
 // clear returns the place of a level line's name of a size: at the left end of the line and above it or, if curves or
 // other names are there, the first place along the line, above or below it, that the fewest of them touch.
-func (l *levels) clear(c draw.Canvas, plt *plot.Plot, names []vg.Rectangle, size vg.Point, at vg.Length) vg.Rectangle {
+func (d *drawnMarks) clear(c draw.Canvas, size vg.Point, at vg.Length) vg.Rectangle {
 	const gap = vg.Length(3)
 	place := func(x, y vg.Length) vg.Rectangle {
 		return vg.Rectangle{Min: vg.Point{X: x, Y: y}, Max: vg.Point{X: x + size.X, Y: y + size.Y}}
 	}
 	best := place(c.Min.X+gap, at+1)
-	fewest := l.touching(c, plt, names, best)
+	fewest := d.touching(best)
 	for x := c.Min.X + gap; fewest > 0 && x+size.X+gap <= c.Max.X; x += gap {
 		for _, y := range []vg.Length{at + 1, at - 1 - size.Y} {
-			if n := l.touching(c, plt, names, place(x, y)); n < fewest && c.ContainsY(y) {
+			if n := d.touching(place(x, y)); n < fewest && c.ContainsY(y) {
 				best, fewest = place(x, y), n
 			}
 		}
@@ -131,37 +161,24 @@ func (l *levels) clear(c draw.Canvas, plt *plot.Plot, names []vg.Rectangle, size
 }
 
 // touching returns how many names, points, error bars and pieces of curves touch a place.
-func (l *levels) touching(c draw.Canvas, plt *plot.Plot, names []vg.Rectangle, place vg.Rectangle) (n int) {
-	for _, other := range names {
+func (d *drawnMarks) touching(place vg.Rectangle) (n int) {
+	for _, other := range d.names {
 		if place.Min.X < other.Max.X && other.Min.X < place.Max.X &&
 			place.Min.Y < other.Max.Y && other.Min.Y < place.Max.Y {
 			n++
 		}
 	}
-	_, y := plt.Transforms(&c)
-	for _, curve := range l.curves {
-		around := vg.Point{X: curve.radius(), Y: curve.radius()}
+	for _, m := range d.curves {
+		around := vg.Point{X: m.radius, Y: m.radius}
 		on := draw.Canvas{Rectangle: vg.Rectangle{Min: place.Min.Sub(around), Max: place.Max.Add(around)}}
-		path := curve.path(c, plt)
-		n += len(on.ClipLinesXY(path))
-		for k, at := range path {
+		n += len(on.ClipLinesXY(m.path)) + len(on.ClipLinesXY(m.bars...))
+		for _, at := range m.path {
 			if on.Contains(at) {
 				n++
-			}
-			if curve.bars && curve.low != nil {
-				n += len(on.ClipLinesXY([]vg.Point{{X: at.X, Y: y(curve.low[k])}, {X: at.X, Y: y(curve.high[k])}}))
 			}
 		}
 	}
 	return n
-}
-
-// radius is that of the largest mark on the curve.
-func (c *curve) radius() vg.Length {
-	if len(c.chosen) > 0 {
-		return ringRadius
-	}
-	return c.marker.Radius
 }
 
 // path returns where the points are on a canvas.

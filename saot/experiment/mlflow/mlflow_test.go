@@ -142,7 +142,7 @@ func TestExportAfterAKill(t *testing.T) {
 	lock, err := file.Try(fresh)
 	require.NoError(t, err)
 	defer lock.Release()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // reading takes less
 	defer cancel()
 	_, err = Export(ctx, store, run)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
