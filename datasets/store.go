@@ -128,7 +128,7 @@ func (s Store) locate(e Entry) (string, error) {
 func (s Store) getting(e Entry) string {
 	command := "saot data get " + e.Name
 	if dir, err := DefaultDir(); err != nil || dir != s.Dir {
-		command += " --data " + shell.Quote(s.Dir)
+		command += " --data " + shell.Typed(s.Dir)
 	}
 	return command
 }

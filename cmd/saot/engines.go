@@ -44,7 +44,7 @@ func refusePlugin(dir, name string) error {
 		return nil
 	}
 	return fmt.Errorf("%s names the engine %s, whose code would run in this program: if you trust it, name it too, "+
-		"with --engine %s", dir, name, shell.Quote(name))
+		"with --engine %s", dir, name, shell.Typed(name))
 }
 
 // newInstallCommand builds the command that installs an engine. spec is what engine.Open calls it, size is what it

@@ -99,9 +99,9 @@ func showRuns(cmd *cobra.Command, dirs []string, p *printed) error {
 
 // resumeCommand continues a run. A plugin's path has to be given again: see refusePlugin.
 func resumeCommand(dir, engineName string) string {
-	command := "saot run --resume " + shell.Quote(dir)
+	command := "saot run --resume " + shell.Typed(dir)
 	if engine.IsPath(engineName) {
-		command += " --engine " + shell.Quote(engineName)
+		command += " --engine " + shell.Typed(engineName)
 	}
 	return command
 }
@@ -168,7 +168,7 @@ func showRun(ctx context.Context, out io.Writer, r *continual.Result, dir string
 		}
 	}
 	if record.Exists(dir) {
-		fmt.Fprintf(&b.Builder, "%-24ssaot show --html %s\n", "recording", shell.Quote(dir))
+		fmt.Fprintf(&b.Builder, "%-24ssaot show --html %s\n", "recording", shell.Typed(dir))
 	}
 	_, err := io.WriteString(out, b.String())
 	return err

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -54,6 +55,10 @@ func TestBadInput(t *testing.T) {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	write(t, in("data/uai.npz"), "PK\x03\x04 no archive")
 	write(t, in("file"), "in the way")
+	inTheWay := in("file/run")
+	if runtime.GOOS == "windows" { // which names what is there
+		inTheWay = in("file")
+	}
 	write(t, in("other/checkpoint"), "of another run")
 	write(t, in("damaged/config.json"), `{"dataset": "synthetic"`)
 	write(t, in("foreign/config.json"), `{"dataset": "synthetic", "method": "saot", "color": 1}`)
@@ -142,7 +147,7 @@ func TestBadInput(t *testing.T) {
 		{"missing file", small("--dataset", "cora-ml", "--data", dir), 1, []string{"cora_ml.npz", dir}},
 		{"damaged file", small("--dataset", "uai", "--data", in("data")), 1, []string{"uai.npz"}},
 		{"missing npz", small("--dataset", in("none.npz")), 1, []string{"none.npz"}},
-		{"file in the way", small("--out", in("file/run")), 1, []string{in("file/run"), "--out"}},
+		{"file in the way", small("--out", in("file/run")), 1, []string{inTheWay, "--out"}},
 		{"folder of another run", small("--out", in("other")), 1, []string{in("other"), "--resume", "--out"}},
 		{"resume nothing", []string{"run", "--resume", dir}, 1, []string{dir, "config.json"}},
 		{"resume damaged", []string{"run", "--resume", in("damaged")}, 1, []string{in("damaged"), "again"}},

@@ -146,7 +146,7 @@ to the playground. This needs what saot notebooks build needs.`,
 			}
 			say("site: %s\n", filepath.Join(out, "index.html"))
 			say("its pages compute where a server serves them: python3 -m http.server -d %s\n",
-				shell.Quote(out))
+				shell.Typed(out))
 			return nil
 		},
 	}

@@ -121,7 +121,7 @@ func requireDiagrams(t *testing.T) {
 		for _, part := range block.FindAllStringSubmatch(string(text), -1) {
 			args, file := part[1], part[2]
 			shown := filepath.Join(filepath.Dir(path), part[3])
-			require.Equal(t, file, shown)
+			require.Equal(t, file, filepath.ToSlash(shown))
 			if !*update {
 				file = filepath.Join(t.TempDir(), filepath.Base(file))
 			}
@@ -281,7 +281,7 @@ func TestResultsOfAnUnfinishedSweep(t *testing.T) {
 	}
 	require.NoError(t, os.MkdirAll("runs/bert", 0o755))
 	write(t, "runs/bert/config.json", `{"model_type": "bert"}`) // of another program
-	const line = "1 runs in runs are not done: saot run --resume runs/waits continues it\n"
+	line := filepath.FromSlash("1 runs in runs are not done: saot run --resume runs/waits continues it\n")
 	for _, waits := range []bool{false, true} {
 		if waits {
 			require.NoError(t, os.Mkdir("runs/waits", 0o755))

@@ -103,7 +103,7 @@ func (s *show) start(st *stream, info engine.Info) {
 // isTerminal reports whether what is written can be written over.
 func isTerminal(out io.Writer) bool {
 	f, ok := out.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	return ok && term.IsTerminal(int(f.Fd())) && takesEscapes(f)
 }
 
 func newBar(out io.Writer, parts int) *progressbar.ProgressBar {

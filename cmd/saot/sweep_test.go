@@ -94,7 +94,7 @@ func TestSweepOnDataset(t *testing.T) {
 	o.workers = 1
 	_, err := o.open([]string{spec})
 	require.NoError(t, err)
-	require.Equal(t, "runs/small-synthetic-300-degree4-my.graph", o.out)
+	require.Equal(t, filepath.Join("runs", "small-synthetic-300-degree4-my.graph"), o.out)
 
 	status, _, stderr = call(t, "sweep", spec, "--dataset", "./mine.npz", "--dry-run")
 	require.Equal(t, exitUsage, status)

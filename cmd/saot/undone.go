@@ -24,7 +24,7 @@ func undone(paths []string) (lines []string) {
 		}
 	}
 	for _, dir := range slices.Sorted(maps.Keys(left)) {
-		next, first := "saot status "+shell.Quote(dir), left[dir][0]
+		next, first := "saot status "+shell.Typed(dir), left[dir][0]
 		if _, err := experiment.OpenSweep(dir); err != nil { // runs of their own
 			which := "it"
 			if len(left[dir]) > 1 {

@@ -305,6 +305,9 @@ func (d *download) write(body io.Reader, watch *watchdog, known bookmark, offset
 	if closed := f.Close(); err == nil && closed != nil {
 		return local(closed)
 	}
+	if errors.Is(err, errTooLarge) { // Windows removes no open file
+		d.drop()
+	}
 	if err == nil && known.Total >= 0 && done != known.Total {
 		return fmt.Errorf("the connection ended after %d of %d bytes", done, known.Total)
 	}
@@ -321,8 +324,7 @@ func (d *download) copy(f *os.File, body io.Reader, watch *watchdog, total, offs
 		n, readErr := body.Read(buffer)
 		watch.feed(n)
 		if offset+int64(n) > d.MaxBytes {
-			d.drop()
-			return offset, permanent("the file has more than the limit of %d bytes", d.MaxBytes)
+			return offset, marked{permanent("the file has more than the limit of %d bytes", d.MaxBytes), errTooLarge}
 		}
 		if _, err := f.Write(buffer[:n]); err != nil {
 			return offset, local(err)

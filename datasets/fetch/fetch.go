@@ -197,10 +197,11 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 }
 
 // errPermanent marks an answer that another attempt at the same mirror would not change; errLocal a failure on this
-// machine, which no mirror can cure.
+// machine, which no mirror can cure; errTooLarge a file that is larger than it may be.
 var (
 	errPermanent = errors.New("not to be tried again")
 	errLocal     = errors.New("on this machine")
+	errTooLarge  = errors.New("too large")
 )
 
 // marked is an error that is also a marker, without showing it.

@@ -139,7 +139,7 @@ func rename(temporary, path string) error {
 	if err := regular(path); err != nil {
 		return err
 	}
-	if err := os.Rename(temporary, path); err != nil {
+	if err := move(temporary, path); err != nil {
 		return err
 	}
 	if dir, err := os.Open(filepath.Dir(path)); err == nil {

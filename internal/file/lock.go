@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"time"
 )
 
@@ -20,7 +19,8 @@ const lockPoll = 50 * time.Millisecond
 
 // Acquire takes the lock of the file at path, which is path + ".lock" next to it, and waits while another process has
 // it. The folder must exist. It returns an error where the lock's file cannot be made, or the context's, which after
-// a wait says where the lock lies: on systems without flock one may be left over from a process that was killed.
+// a wait says where the lock lies: on systems other than Linux, BSD, macOS and Windows one may be left over from a
+// process that was killed.
 func Acquire(ctx context.Context, path string) (*Lock, error) {
 	path += ".lock"
 	if err := ctx.Err(); err != nil {
@@ -45,15 +45,7 @@ func Acquire(ctx context.Context, path string) (*Lock, error) {
 // Release gives the lock back and removes its file, unless the name stands for another process's lock by now, because
 // somebody removed the file.
 func (l *Lock) Release() {
-	mine, err1 := l.file.Stat()
-	named, err2 := os.Stat(l.path)
-	ours := err1 == nil && err2 == nil && os.SameFile(mine, named)
-	if runtime.GOOS == "windows" { // an open file cannot be removed there
-		_ = l.file.Close()
-	}
-	if ours {
-		_ = os.Remove(l.path) // while it is still held: who waits sees that the name is gone, and asks again
-	}
+	l.unname() // while it is still held: who waits sees that the name is gone, and asks again
 	_ = l.file.Close()
 }
 

@@ -1,4 +1,4 @@
-// Package memory returns memory to the system, and reads what Linux tells of it.
+// Package memory returns memory to the system, and reads what the system tells of it.
 package memory
 
 import (
@@ -34,7 +34,10 @@ func Unbounded() bool { return os.Getenv(UnboundedVariable) == "1" }
 
 // Total returns the bytes of the machine's memory, or those that this process's group may take, if fewer. It is 0 where
 // the system does not tell.
-func Total() int64 { return total("/proc", "/sys/fs/cgroup") }
+func Total() int64 {
+	all, _ := machine()
+	return max(all, total("/proc", "/sys/fs/cgroup"))
+}
 
 func total(proc, root string) int64 {
 	all := Linux(proc+"/meminfo", "MemTotal:")
@@ -62,7 +65,10 @@ func groups(membership, root string) (folders []string) {
 
 // Available returns the bytes that this process may still take without swapping: those that are free in the machine, or
 // those that its group of processes is still allowed, if fewer. It is 0 where the system does not tell.
-func Available() int64 { return available("/proc", "/sys/fs/cgroup") }
+func Available() int64 {
+	_, free := machine()
+	return max(free, available("/proc", "/sys/fs/cgroup"))
+}
 
 func available(proc, root string) int64 {
 	free := Linux(proc+"/meminfo", "MemAvailable:")

@@ -1,20 +1,47 @@
-// Package shell writes words as a POSIX shell takes them.
+// Package shell writes words as shells take them.
 package shell
 
 import (
+	"regexp"
+	"runtime"
 	"strings"
 	"unicode"
 )
 
-// Quote writes a word such that a shell reads it as it is: in single quotes nothing but the single quote has a meaning.
-// Letters of any alphabet stay bare.
+// Quote writes a word such that a POSIX shell reads it as it is: in single quotes nothing but the single quote has a
+// meaning. Letters of any alphabet stay bare.
 func Quote(word string) string {
-	special := func(r rune) bool { return !strings.ContainsRune(plain, r) && !unicode.IsLetter(r) }
-	if word != "" && !strings.ContainsFunc(word, special) {
+	if isBare(word, "_-./:,=@+") {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// plain are characters without a meaning to a shell.
-const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,=@+"
+// Typed writes a word of a command that the user is told to type: as Quote does, but on Windows such that both of its
+// shells read it as it is, unless it has one of $, ` and %.
+func Typed(word string) string {
+	if runtime.GOOS == "windows" {
+		return typedOnWindows(word)
+	}
+	return Quote(word)
+}
+
+// typedOnWindows writes a word in double quotes if it must be quoted. Backslashes have a meaning before a double quote
+// alone.
+func typedOnWindows(word string) string {
+	if isBare(word, `_-./:=+\`) {
+		return word
+	}
+	word = beforeQuote.ReplaceAllString(word, `$1$1\"`)
+	return `"` + atEnd.ReplaceAllString(word, `$1$1`) + `"`
+}
+
+var beforeQuote, atEnd = regexp.MustCompile(`(\\*)"`), regexp.MustCompile(`(\\*)$`)
+
+// isBare reports whether a word needs no quotes, given the signs without a meaning to a shell.
+func isBare(word, signs string) bool {
+	special := func(r rune) bool {
+		return !strings.ContainsRune(signs, r) && !unicode.IsLetter(r) && (r < '0' || r > '9')
+	}
+	return word != "" && !strings.ContainsFunc(word, special)
+}

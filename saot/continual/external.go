@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/saot-go/saot/internal/memory"
 )
 
 // External is a method of another program, such as one in PyTorch, by the embeddings that it left. It returns those of
@@ -59,10 +61,11 @@ func (r *run) elsewhere() bool {
 	return is
 }
 
-// peak is peakBytes where it tells of the method.
+// peak is the largest memory that the process has had, with what an engine's library allocates, where it tells of the
+// method.
 func (r *run) peak() int64 {
 	if r.elsewhere() {
 		return 0
 	}
-	return peakBytes()
+	return memory.Peak()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -62,7 +63,9 @@ func TestExternal(t *testing.T) {
 	require.Equal(t, want.Scores, got.Scores)
 	require.True(t, got.External && !want.External)
 	require.Zero(t, got.TrainingSeconds()+float64(got.PeakBytes))
-	require.Positive(t, want.TrainingSeconds())
+	if runtime.GOOS != "windows" { // whose clock may stand still for 15 ms
+		require.Positive(t, want.TrainingSeconds())
+	}
 	require.Equal(t, []string{ResultFile}, filesIn(t, opt.Dir))
 	report, err := AuditResult(opt.Dir)
 	require.NoError(t, err)

@@ -14,7 +14,6 @@ import (
 	"unicode"
 
 	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/internal/memory"
 	"github.com/saot-go/saot/saot/engine"
 )
 
@@ -364,7 +363,3 @@ func (r *run) evaluate(ctx context.Context, seen int) ([]Row, *Evaluation, error
 	}
 	return rows, e, nil
 }
-
-// peakBytes returns the largest resident set that the process has had, as Linux tells it, and 0 elsewhere. It holds
-// what an engine's library allocates, too.
-func peakBytes() int64 { return memory.Linux("/proc/self/status", "VmHWM:") }

@@ -11,6 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// An error names the variable that hides what is installed.
+func TestHiddenEngine(t *testing.T) {
+	t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", t.TempDir())
+	_, err := Open("xla:cpu")
+	require.ErrorContains(t, err, "unset PJRT_PLUGIN_LIBRARY_PATH")
+}
+
 // Opening CUDA sets the flags that the user has not set.
 func TestCUDAFlags(t *testing.T) {
 	t.Setenv("XLA_FLAGS", "--xla_gpu_autotune_level=4 --other")

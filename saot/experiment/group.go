@@ -285,7 +285,7 @@ var mixing = map[string]string{"engine": " (or let engines and versions differ w
 
 // only is the flag, as a shell takes it, that chooses runs with the group's value of a setting.
 func (g *Group) only(name string) string {
-	return "--only " + shell.Quote(name+"="+short(g.Settings[name]))
+	return "--only " + shell.Typed(name+"="+short(g.Settings[name]))
 }
 
 // mixed is the engine and the version of groups that may differ in them.

@@ -189,7 +189,7 @@ func HoldsNoRun(path string) error {
 				return fmt.Errorf("run folder: %w: name another folder with --out", err)
 			}
 			return fmt.Errorf("run folder %s already holds the file %s of an earlier run: continue that one with "+
-				"saot run --resume %s, or name another folder with --out", path, name, shell.Quote(path))
+				"saot run --resume %s, or name another folder with --out", path, name, shell.Typed(path))
 		}
 	}
 	return nil

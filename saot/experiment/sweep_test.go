@@ -328,7 +328,7 @@ func TestClaimIsInherited(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cmd := command("hang")(ctx, s.Folder(0))
 	tieToParent(cmd, lock.File())
-	if len(cmd.ExtraFiles) == 0 {
+	if cmd.SysProcAttr == nil {
 		t.Skip("locks are not inherited on this system")
 	}
 	require.NoError(t, cmd.Start())

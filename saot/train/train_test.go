@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
 	"testing"
 	"time"
 
@@ -392,7 +393,9 @@ func TestDiagnostics(t *testing.T) {
 	const rounding = 1e-6
 	require.GreaterOrEqual(t, d["prepare_seconds"], preparing.Seconds()-rounding)
 	require.GreaterOrEqual(t, d["engine_seconds"], taking.Seconds()-rounding)
-	require.Positive(t, d["wait_seconds"], "the first inputs are waited for")
+	if runtime.GOOS != "windows" { // whose clock may stand still for 15 ms
+		require.Positive(t, d["wait_seconds"], "the first inputs are waited for")
+	}
 	require.LessOrEqual(t, d["wait_seconds"]+d["engine_seconds"], all+rounding)
 
 	// A second plan adds to its own report, which needs no diagnostics of its own.
