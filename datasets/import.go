@@ -201,8 +201,8 @@ func (s Store) lend(stage Store, f File) {
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(stage.Path(f)), 0o755)
 	}
-	if err == nil {
-		_ = os.Symlink(from, stage.Path(f)) // fails where one is staged
+	if err == nil && os.Symlink(from, stage.Path(f)) != nil { // one is staged, or the user may make none on Windows
+		_ = os.Link(from, stage.Path(f))
 	}
 }
 
