@@ -18,7 +18,7 @@ func Quote(word string) string {
 }
 
 // Typed writes a word of a command that the user is told to type: as Quote does, but on Windows such that both of its
-// shells read it as it is, unless it has one of $, ` and %.
+// shells read it as it is, unless it has one of ", $, ` and %.
 func Typed(word string) string {
 	if runtime.GOOS == "windows" {
 		return typedOnWindows(word)
