@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	"github.com/saot-go/saot/datasets"
@@ -66,21 +64,13 @@ func (r *Run) UnmarshalJSON(data []byte) error {
 func (r *Run) Absolute() (err error) {
 	for _, path := range []*string{&r.Data, &r.Split, &r.Embeddings} {
 		if *path != "" && err == nil {
-			*path, err = absolute(*path)
+			*path, err = filepath.Abs(*path)
 		}
 	}
 	if err == nil && datasets.IsPath(r.Dataset) {
-		r.Dataset, err = absolute(r.Dataset)
+		r.Dataset, err = filepath.Abs(r.Dataset)
 	}
 	return err
-}
-
-// absolute makes a path absolute. On Windows it leaves one of a container's system as it is.
-func absolute(name string) (string, error) {
-	if runtime.GOOS == "windows" && path.IsAbs(name) {
-		return path.Clean(name), nil
-	}
-	return filepath.Abs(name)
 }
 
 // OpenDataset reads the dataset, its features scaled and its edges directed as the settings say.

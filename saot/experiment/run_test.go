@@ -141,12 +141,3 @@ func TestRunFilesAreRegular(t *testing.T) {
 	_, err = readFailure(dir)
 	require.ErrorContains(t, err, FailedFile+" is not a regular file")
 }
-
-// A path of a container is the same on every system from which runs are launched.
-func TestContainerPathsAreAbsolute(t *testing.T) {
-	r := seeds(t, 1)[0]
-	r.Dataset, r.Data = "/saot/graphs/../own.npz", "/saot/data"
-	require.NoError(t, r.Absolute())
-	require.Equal(t, "/saot/own.npz", r.Dataset)
-	require.Equal(t, "/saot/data", r.Data)
-}
