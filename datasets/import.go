@@ -201,8 +201,8 @@ func (s Store) lend(stage Store, f File) {
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(stage.Path(f)), 0o755)
 	}
-	if err == nil && os.Symlink(from, stage.Path(f)) != nil { // one is staged, or the user may make none on Windows
-		_ = os.Link(from, stage.Path(f))
+	if err == nil && os.Symlink(from, stage.Path(f)) != nil {
+		_ = os.Link(from, stage.Path(f)) // where Windows forbids the other; both fail where a file is staged
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
+	"github.com/saot-go/saot/internal/memory"
 	"github.com/stretchr/testify/require"
 )
 
@@ -86,15 +87,7 @@ func TestScaleChild(t *testing.T) {
 	for k := 0; k < len(a.Neighbors); k += 997 {
 		run.Sum += float64(a.Neighbors[k]) * float64(k%31)
 	}
-	status, err := os.ReadFile("/proc/self/status")
-	require.NoError(t, err)
-	for line := range strings.Lines(string(status)) {
-		if kB, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			run.Peak, err = strconv.ParseFloat(strings.Fields(kB)[0], 64)
-			require.NoError(t, err)
-			run.Peak *= 1024 / 1e6
-		}
-	}
+	run.Peak = float64(memory.Peak()) / 1e6
 	text, err := json.Marshal(run)
 	require.NoError(t, err)
 	debug.FreeOSMemory()
@@ -144,9 +137,6 @@ func holdTogether(t *testing.T, layout Layout, path, cache string) (held [2]resi
 		}
 		require.Contains(t, lines.Text(), "child ")
 		children[k] = cmd
-	}
-	if runtime.GOOS != "linux" {
-		t.Skip("this system does not tell which memory is shared")
 	}
 	for k, cmd := range children {
 		rollup, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", cmd.Process.Pid))

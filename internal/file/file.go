@@ -149,6 +149,18 @@ func rename(temporary, path string) error {
 	return nil
 }
 
+// move renames a file or a folder.
+func move(from, to string) error { return patiently(func() error { return os.Rename(from, to) }) }
+
+// Remove removes a file if there is one.
+func Remove(path string) error {
+	err := patiently(func() error { return os.Remove(path) })
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
 // SHA256 returns the SHA-256 of a file's content, in hexadecimal.
 func SHA256(path string) (string, error) { return SHA256Context(context.Background(), path) }
 
@@ -179,7 +191,7 @@ func Tidy(path string) error {
 		if _, err := strconv.ParseUint(number, 10, 64); !ok || err != nil || !e.Type().IsRegular() {
 			continue
 		}
-		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := Remove(filepath.Join(dir, e.Name())); err != nil {
 			return err
 		}
 	}

@@ -178,11 +178,15 @@ func TestOneHolderAtATime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run")
 	var group sync.WaitGroup
 	var holders, taken, shared atomic.Int32
+	var failed atomic.Pointer[error]
 	for range 8 {
 		group.Go(func() {
 			for range 2000 {
 				lock, err := Try(path)
-				if err != nil || lock == nil {
+				if err != nil {
+					failed.Store(&err)
+				}
+				if lock == nil {
 					continue
 				}
 				taken.Add(1)
@@ -198,6 +202,7 @@ func TestOneHolderAtATime(t *testing.T) {
 		})
 	}
 	group.Wait()
+	require.Nil(t, failed.Load())
 	require.Zero(t, shared.Load())
 	require.Positive(t, taken.Load())
 }

@@ -13,15 +13,15 @@ func oldFolder(next string) string { return next + ".old" }
 // on one file system. TidyFolder mends what a process leaves that is killed meanwhile.
 func ReplaceFolder(folder, next string) error {
 	old := oldFolder(next)
-	err := os.Rename(folder, old)
+	err := move(folder, old)
 	if errors.Is(err, fs.ErrNotExist) {
-		return os.Rename(next, folder)
+		return move(next, folder)
 	}
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(next, folder); err != nil {
-		return errors.Join(err, os.Rename(old, folder))
+	if err := move(next, folder); err != nil {
+		return errors.Join(err, move(old, folder))
 	}
 	_ = os.RemoveAll(old) // the new one serves, whether or not the old one can be removed
 	return nil
@@ -32,7 +32,7 @@ func ReplaceFolder(folder, next string) error {
 func TidyFolder(folder, next string) error {
 	old := oldFolder(next)
 	if _, err := os.Lstat(folder); errors.Is(err, fs.ErrNotExist) {
-		if err := os.Rename(old, folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := move(old, folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

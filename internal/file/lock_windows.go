@@ -17,13 +17,20 @@ func tryLock(path string) (*Lock, error) {
 	}
 	f, err := open(path, windows.GENERIC_READ|windows.GENERIC_WRITE|windows.DELETE, 0, windows.OPEN_ALWAYS,
 		windows.FILE_FLAG_DELETE_ON_CLOSE|windows.FILE_FLAG_OPEN_REPARSE_POINT)
-	if errors.Is(err, windows.ERROR_SHARING_VIOLATION) {
+	if errors.Is(err, windows.ERROR_SHARING_VIOLATION) || errors.Is(err, windows.ERROR_ACCESS_DENIED) && isGoing(path) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	return &Lock{file: f, path: path}, nil
+}
+
+// isGoing reports whether a file is to be removed when the last program that has it open, such as a virus scanner,
+// closes it. Until then Windows tells nothing of it. In a folder that cannot be written there is no such file.
+func isGoing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrPermission)
 }
 
 // unname does nothing: the name goes when the file is closed.
@@ -44,7 +51,7 @@ func held(path string) (bool, error) {
 	return true, err
 }
 
-// open opens a file as CreateFile of Windows does. Processes that inherit the handle have it too.
+// open opens a file as CreateFile of Windows does.
 func open(path string, access, share, create, flags uint32) (*os.File, error) {
 	name, err := windows.UTF16PtrFromString(path)
 	if err != nil {

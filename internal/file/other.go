@@ -4,8 +4,8 @@ package file
 
 import "os"
 
-// move renames a file that may be open.
-func move(from, to string) error { return os.Rename(from, to) }
+// patiently renames or removes a file, which may be open.
+func patiently(do func() error) error { return do() }
 
 // unname removes the lock's file unless the name stands for another file by now.
 func (l *Lock) unname() {

@@ -32,13 +32,8 @@ const UnboundedVariable = "SAOT_UNBOUNDED"
 // Unbounded reports whether the user has lifted them.
 func Unbounded() bool { return os.Getenv(UnboundedVariable) == "1" }
 
-// Total returns the bytes of the machine's memory, or those that this process's group may take, if fewer. It is 0 where
-// the system does not tell.
-func Total() int64 {
-	all, _ := machine()
-	return max(all, total("/proc", "/sys/fs/cgroup"))
-}
-
+// total returns the bytes of the machine's memory, or those that this process's group may take, if fewer, as files of
+// Linux tell them.
 func total(proc, root string) int64 {
 	all := Linux(proc+"/meminfo", "MemTotal:")
 	for _, group := range groups(proc+"/self/cgroup", root) {
@@ -63,13 +58,7 @@ func groups(membership, root string) (folders []string) {
 	return append(folders, root)
 }
 
-// Available returns the bytes that this process may still take without swapping: those that are free in the machine, or
-// those that its group of processes is still allowed, if fewer. It is 0 where the system does not tell.
-func Available() int64 {
-	_, free := machine()
-	return max(free, available("/proc", "/sys/fs/cgroup"))
-}
-
+// available returns the bytes that this process may still take, as files of Linux tell them.
 func available(proc, root string) int64 {
 	free := Linux(proc+"/meminfo", "MemAvailable:")
 	for _, group := range groups(proc+"/self/cgroup", root) {

@@ -4,12 +4,21 @@ package memory
 
 import "github.com/shirou/gopsutil/v4/mem"
 
-// machine returns the bytes of the machine's memory, and of those that are free or hold what can be dropped. Both are 0
-// where the system does not tell.
-func machine() (total, free int64) {
+// Total returns the bytes of the machine's memory. It is 0 where the system does not tell.
+func Total() int64 {
 	m, err := mem.VirtualMemory()
 	if err != nil {
-		return 0, 0
+		return 0
 	}
-	return int64(m.Total), int64(m.Available)
+	return int64(m.Total)
+}
+
+// Available returns the bytes of the machine's memory that are free or hold copies of files; on macOS also those that
+// no program has used lately, which it compresses. It is 0 where the system does not tell.
+func Available() int64 {
+	m, err := mem.VirtualMemory()
+	if err != nil {
+		return 0
+	}
+	return int64(m.Available)
 }

@@ -2,7 +2,6 @@
 package shell
 
 import (
-	"regexp"
 	"runtime"
 	"strings"
 	"unicode"
@@ -18,7 +17,7 @@ func Quote(word string) string {
 }
 
 // Typed writes a word of a command that the user is told to type: as Quote does, but on Windows such that both of its
-// shells read it as it is, unless it has one of ", $, ` and %.
+// shells read it as it is. There it is NAME if that is not possible.
 func Typed(word string) string {
 	if runtime.GOOS == "windows" {
 		return typedOnWindows(word)
@@ -26,17 +25,17 @@ func Typed(word string) string {
 	return Quote(word)
 }
 
-// typedOnWindows writes a word in double quotes if it must be quoted. Backslashes have a meaning before a double quote
-// alone.
+// typedOnWindows writes a word in double quotes if it must be quoted. In these, PowerShell or cmd acts on some signs,
+// and a name may be another person's.
 func typedOnWindows(word string) string {
-	if isBare(word, `_-./:=+\`) {
+	switch {
+	case isBare(word, `_-./:=+\`):
 		return word
+	case strings.ContainsAny(word, "\"“”„$`%") || strings.HasSuffix(word, `\`):
+		return "NAME"
 	}
-	word = beforeQuote.ReplaceAllString(word, `$1$1\"`)
-	return `"` + atEnd.ReplaceAllString(word, `$1$1`) + `"`
+	return `"` + word + `"`
 }
-
-var beforeQuote, atEnd = regexp.MustCompile(`(\\*)"`), regexp.MustCompile(`(\\*)$`)
 
 // isBare reports whether a word needs no quotes, given the signs without a meaning to a shell.
 func isBare(word, signs string) bool {

@@ -21,16 +21,22 @@ func TestQuote(t *testing.T) {
 	require.Equal(t, "runs/größe-5.npz", Quote("runs/größe-5.npz"))
 }
 
-// By the rules of CommandLineToArgvW, backslashes are doubled before a double quote and nowhere else.
+// What the shells of Windows would act on is not written.
 func TestTypedOnWindows(t *testing.T) {
 	for word, want := range map[string]string{
 		`C:\runs\a-1.npz`: `C:\runs\a-1.npz`,
+		`C:\größe`:        `C:\größe`,
 		``:                `""`,
 		`C:\my runs`:      `"C:\my runs"`,
-		`C:\my runs\`:     `"C:\my runs\\"`,
 		`a,b`:             `"a,b"`,
-		`say "no"`:        `"say \"no\""`,
-		`a\"b`:            `"a\\\"b"`,
+		`a & calc`:        `"a & calc"`,
+		`it's`:            `"it's"`,
+		`$(calc)`:         "NAME",
+		"`n":              "NAME",
+		`%PATH%`:          "NAME",
+		`a" & calc & "`:   "NAME",
+		`a” ; calc ; “`:   "NAME",
+		`C:\my runs\`:     "NAME",
 	} {
 		require.Equal(t, want, typedOnWindows(word))
 	}

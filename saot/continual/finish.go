@@ -65,7 +65,7 @@ func (r *run) retire(result *Result) error {
 		}
 	}
 	for _, name := range []string{EarlierFile, DamagedFile} {
-		if err := remove(filepath.Join(r.opt.Dir, name)); err != nil {
+		if err := file.Remove(filepath.Join(r.opt.Dir, name)); err != nil {
 			return fmt.Errorf("retire the checkpoints of the finished run: %w", err)
 		}
 	}
@@ -91,7 +91,7 @@ func (r *run) retire(result *Result) error {
 	case keep:
 		return fmt.Errorf("keep the learner: %w", err)
 	default:
-		err = os.Remove(path)
+		err = file.Remove(path)
 	}
 	if err != nil {
 		return fmt.Errorf("retire the checkpoint of the finished run: %w", err)

@@ -40,7 +40,7 @@ func (c *checkpoint) replace(dir string) error {
 		if _, err := os.Lstat(path); err != nil {
 			return nil // there is none, or it was damaged
 		}
-		if err := remove(earlier); err != nil {
+		if err := file.Remove(earlier); err != nil {
 			return err
 		}
 		if os.Link(path, earlier) == nil {
@@ -110,14 +110,6 @@ func tidy(dir string) error {
 		if err := file.Tidy(filepath.Join(dir, name)); err != nil {
 			return fmt.Errorf("run folder: %w", err)
 		}
-	}
-	return nil
-}
-
-// remove removes a file that may not be there.
-func remove(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/shell"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/method"
 )
@@ -272,7 +273,7 @@ func TestRefused(t *testing.T) {
 			"--only version= and --only version=v0.2.0 (or let versions and engines differ with --mixed)"}},
 		{"version", func(r *continual.Result) {
 			r.Versions = continual.Versions{Module: "v0.2.0", Commit: "c0ffee", Dirty: true}
-		}, []string{"--only 'version=v0.2.0 c0ffee with changes'"}},
+		}, []string{"--only " + shell.Typed("version=v0.2.0 c0ffee with changes")}},
 		{"probe_rows", func(r *continual.Result) { r.ProbeRows = 1000 }, []string{"1000", "0"}},
 	} {
 		t.Run(c.setting, func(t *testing.T) {

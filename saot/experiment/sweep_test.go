@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -283,9 +282,6 @@ func TestManyFailures(t *testing.T) {
 
 // A sweep that is told to stop stops its processes; what they held is free again.
 func TestInterrupt(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("signals cannot be sent to a process on windows")
-	}
 	s, err := NewSweep(t.TempDir(), seeds(t, 2))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())

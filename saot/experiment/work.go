@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -283,7 +282,7 @@ func (w *work) run(ctx context.Context, i int, lock *file.Lock) error {
 		return fmt.Errorf("experiment: %w", err)
 	}
 	defer func() { _ = out.Close() }()
-	if err := os.Remove(filepath.Join(dir, FailedFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := file.Remove(filepath.Join(dir, FailedFile)); err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
 	w.observe(i, Running, "")
@@ -291,7 +290,7 @@ func (w *work) run(ctx context.Context, i int, lock *file.Lock) error {
 	tail := &lastLine{tell: func(line string) { w.observe(i, Running, line) }}
 	log := &steadyLog{file: out}
 	cmd.Stderr = io.MultiWriter(tail, log)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.Cancel = func() error { return interrupt(cmd.Process) }
 	cmd.WaitDelay = 30 * time.Second // then it is killed
 	runtime.LockOSThread()           // on Linux a process is tied to the thread that started it
 	defer runtime.UnlockOSThread()

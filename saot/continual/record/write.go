@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -68,7 +67,7 @@ func Resume(dir string, h Head, done int) (*Writer, error) {
 		}
 	}
 	for t := done; t < h.Tasks; t++ {
-		if err := os.Remove(taskPath(dir, t)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := file.Remove(taskPath(dir, t)); err != nil {
 			return nil, fmt.Errorf("record: %w", err)
 		}
 	}

@@ -2,19 +2,18 @@ package file
 
 import (
 	"errors"
-	"os"
 	"time"
 
 	"golang.org/x/sys/windows"
 )
 
-// patience is how long move tries: a reader or a virus scanner has a file open for less.
+// patience is how long patiently tries: a reader or a virus scanner has a file open for less.
 const patience = 2 * time.Second
 
-// move renames a file. Windows replaces none that somebody has open, so move tries until it is closed.
-func move(from, to string) error {
+// patiently renames or removes a file. Windows does neither to a file that is open, so it tries until it is closed.
+func patiently(do func() error) error {
 	for until := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		err := os.Rename(from, to)
+		err := do()
 		open := errors.Is(err, windows.ERROR_SHARING_VIOLATION) || errors.Is(err, windows.ERROR_ACCESS_DENIED)
 		if !open || time.Now().After(until) {
 			return err
