@@ -159,7 +159,7 @@ func TestTableFlags(t *testing.T) {
 	require.Contains(t, stdout, "CoraFull-CL,saot-cosine,w/ Cosine,class-il")
 	require.NotContains(t, stdout, "trace")
 	status, stdout, stderr = call(t, "table", "--paper", "--mixed", "../../results/chosen.jsonl.gz",
-		"../../results/beyond.jsonl.gz")
+		"../../results/tune/uai.jsonl.gz")
 	require.Zero(t, status, stderr)
 	require.NotContains(t, stdout, "programs", "the table holds no runs")
 	status, stdout, stderr = call(t, "table", "--paper", "../../results/chosen.jsonl.gz", "--only",
