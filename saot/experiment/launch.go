@@ -59,7 +59,7 @@ type Demand struct {
 }
 
 // A task may take this many times what the sweep's largest run is estimated to take. Of the runs in results, about one
-// in eighteen takes more than three times its estimate, next to other jobs (bench/estimate). Estimates of memory are
+// in nineteen takes more than three times its estimate, next to other jobs (bench/estimate). Estimates of memory are
 // closer.
 // No task gets less than the least time, which leaves a run time to load its data.
 const (
