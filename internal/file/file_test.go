@@ -114,7 +114,7 @@ func TestPermissionsOfTheUser(t *testing.T) {
 	}
 }
 
-// A file is replaced though somebody reads it, on Windows once it is closed.
+// A file is replaced while somebody reads it; on Windows, once the reader closes it.
 func TestWriteWhileOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, Write(path, []byte("old")))

@@ -61,8 +61,8 @@ func (r *run) elsewhere() bool {
 	return is
 }
 
-// peak is the largest memory that the process has had, with what an engine's library allocates, where it tells of the
-// method.
+// peak is the process's largest memory, including what an engine's library allocates. It is 0 where the method ran in
+// another program.
 func (r *run) peak() int64 {
 	if r.elsewhere() {
 		return 0

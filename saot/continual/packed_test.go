@@ -19,12 +19,17 @@ import (
 )
 
 // strangeName has signs that JSON escapes, and not those that Windows refuses in a name.
-var strangeName = map[bool]string{false: "c&<é>-s2", true: "c&é-s2"}[runtime.GOOS == "windows"]
+func strangeName() string {
+	if runtime.GOOS == "windows" {
+		return "c&é-s2"
+	}
+	return "c&<é>-s2"
+}
 
 // stored makes a tree of three results, one of them two folders deep.
 func stored(t *testing.T) string {
 	dir := t.TempDir()
-	for i, folder := range []string{"b-s1", "a-s0", "more/" + strangeName} {
+	for i, folder := range []string{"b-s1", "a-s0", "more/" + strangeName()} {
 		r := &Result{Schema: ResultSchema, Method: "toy", Seed: uint64(i), Config: []byte(`{"epochs": 5, "w": 1e-3}`),
 			Engine: engine.Info{Name: "go", Version: "1"}, Versions: Versions{Go: "go1", Module: "v1", Commit: "c0ffee",
 				Dirty: true},
@@ -114,7 +119,7 @@ func TestUnpackKeepsWhatIsThere(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll(filepath.Dir(same), 0o755))
 	require.NoError(t, os.WriteFile(same, bytes.ReplaceAll(data, []byte("\n"), nil), 0o600))
-	other := filepath.Join(out, "more", strangeName, ResultFile)
+	other := filepath.Join(out, "more", strangeName(), ResultFile)
 	require.NoError(t, os.MkdirAll(filepath.Dir(other), 0o755))
 	for _, content := range []string{"{}", "", "no result"} {
 		require.NoError(t, os.WriteFile(other, []byte(content), 0o600))

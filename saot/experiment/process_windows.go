@@ -18,7 +18,7 @@ func tieToParent(cmd *exec.Cmd, lock *os.File) {
 		CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
-// interrupt tells a process to stop. Without a console nothing but its end can be sent.
+// interrupt tells a process to stop. Without a console it cannot be told, so it is killed.
 func interrupt(p *os.Process) error {
 	if windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(p.Pid)) == nil {
 		return nil
