@@ -291,7 +291,7 @@ func TestTrainingControls(t *testing.T) {
 	t.Run("pause", func(t *testing.T) {
 		b.train(t, strings.Replace(alone, "epochs=3", "epochs=60", 1))
 		b.press("start")
-		b.Until(`page.runs.get('saot').words.startsWith('task 1 of 2, step 3')`)
+		b.Until(`/^task 1 of 2, step (?![12]\b)/.test(page.runs.get('saot').words)`) // a slow browser sees few of them
 		b.press("pause")
 		b.Until(`states() === 'paused'`)
 		b.Until(`(words => {
