@@ -393,7 +393,8 @@ func TestDiagnostics(t *testing.T) {
 	const rounding = 1e-6
 	require.GreaterOrEqual(t, d["prepare_seconds"], preparing.Seconds()-rounding)
 	require.GreaterOrEqual(t, d["engine_seconds"], taking.Seconds()-rounding)
-	if runtime.GOOS != "windows" { // whose clock may stand still for 15 ms
+	ticks := runtime.GOOS != "windows" // whose clock may stand still for 15 ms
+	if ticks {
 		require.Positive(t, d["wait_seconds"], "the first inputs are waited for")
 	}
 	require.LessOrEqual(t, d["wait_seconds"]+d["engine_seconds"], all+rounding)
@@ -402,7 +403,9 @@ func TestDiagnostics(t *testing.T) {
 	p = plan(2)
 	require.NoError(t, trainer.Train(context.Background(), p))
 	require.Len(t, p.Report.Diagnostics, 3)
-	require.Positive(t, p.Report.Diagnostics["engine_seconds"])
+	if ticks {
+		require.Positive(t, p.Report.Diagnostics["engine_seconds"])
+	}
 }
 
 func TestNewRefuses(t *testing.T) {
