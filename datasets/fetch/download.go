@@ -305,7 +305,7 @@ func (d *download) write(body io.Reader, watch *watchdog, known bookmark, offset
 	if closed := f.Close(); err == nil && closed != nil {
 		return local(closed)
 	}
-	if errors.Is(err, errTooLarge) { // Windows removes no open file
+	if errors.Is(err, errTooLarge) { // now that it is closed: Windows does not remove an open file
 		d.drop()
 	}
 	if err == nil && known.Total >= 0 && done != known.Total {
