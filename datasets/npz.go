@@ -290,6 +290,7 @@ func elements[T int32 | int64 | float32](a *npyArray, convert func(raw []byte) (
 	}
 	out := make([]T, 0, min(a.len(), trusted/8))
 	err := a.each(func(first int, raw []byte) error {
+		out = roomy(out, len(raw)/a.width, a.len())
 		for at := 0; at < len(raw); at += a.width {
 			v, err := convert(raw[at : at+a.width])
 			if err != nil {
@@ -303,6 +304,15 @@ func elements[T int32 | int64 | float32](a *npyArray, convert func(raw []byte) (
 		return nil, err
 	}
 	return out, nil
+}
+
+// roomy returns out with room for more of all elements. It takes four times as much as has come, so that few copies
+// reach the exact length.
+func roomy[T any](out []T, more, all int) []T {
+	if len(out)+more <= cap(out) {
+		return out
+	}
+	return append(make([]T, 0, min(max(4*len(out), len(out)+more), all)), out...)
 }
 
 // index is the place of an element in its array, as NumPy writes it.

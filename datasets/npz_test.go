@@ -255,6 +255,15 @@ func TestLoadRejects(t *testing.T) {
 	}
 }
 
+// An array that is larger than what a header is trusted with grows in few steps to its length, and no further.
+func TestRoomy(t *testing.T) {
+	three := []int32{7, 8, 9}
+	room := roomy(three[:3:3], 2, 100)
+	require.Equal(t, three, room)
+	require.Equal(t, []int{12, 100, 5, 12}, []int{cap(room), cap(roomy(make([]int32, 30), 1, 100)),
+		cap(roomy([]int32(nil), 5, 6)), cap(roomy(room, 9, 100))})
+}
+
 func TestLoadRejectsBrokenArchives(t *testing.T) {
 	file := tiny().zip()
 	for _, keep := range []int{0, 10, len(file) / 2, len(file) - 1} {

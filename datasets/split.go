@@ -58,19 +58,21 @@ func (s *Stream) noteAbsent(members [][]int32, task *TaskSplit) {
 	train, test := slices.Clone(task.Train), slices.Clone(task.Test)
 	slices.Sort(train)
 	slices.Sort(test)
-	for _, c := range task.Classes {
-		for _, part := range []struct {
-			name  string
-			nodes []int32
-		}{{"training", train}, {"test", test}} {
-			held := func(i int32) bool {
-				_, found := slices.BinarySearch(part.nodes, i)
-				return found
-			}
-			if !slices.ContainsFunc(members[c], held) {
-				s.note("class %d (%d nodes) has no %s nodes: the task is split whole", c, len(members[c]), part.name)
-			}
+	for _, part := range []struct {
+		name  string
+		nodes []int32
+	}{{"training", train}, {"test", test}} {
+		held := func(i int32) bool {
+			_, found := slices.BinarySearch(part.nodes, i)
+			return found
 		}
+		absent := slices.DeleteFunc(slices.Clone(task.Classes), func(c int32) bool {
+			return slices.ContainsFunc(members[c], held)
+		})
+		s.noteClasses(absent, func(c int32) string {
+			return fmt.Sprintf("class %d (%d nodes) has no %s nodes: the task is split whole", c, len(members[c]),
+				part.name)
+		})
 	}
 }
 
@@ -353,9 +355,13 @@ func (s *Stream) noteUnlisted(members [][]int32, tasks []TaskSplit) {
 		s.note("%d nodes of tasks %v are in no list of the file: they are in the graphs that learners without labels "+
 			"train on, but no probe is fitted to them or scored on them", all, of)
 	}
-	for c, nodes := range members {
+	var dropped []int32
+	for c := range members {
 		if !used[c] {
-			s.note("class %d (%d nodes) was dropped: the split file does not name it", c, len(nodes))
+			dropped = append(dropped, int32(c))
 		}
 	}
+	s.noteClasses(dropped, func(c int32) string {
+		return fmt.Sprintf("class %d (%d nodes) was dropped: the split file does not name it", c, len(members[c]))
+	})
 }

@@ -202,6 +202,19 @@ func (s *Stream) note(format string, args ...any) {
 	s.Notes = append(s.Notes, fmt.Sprintf(format, args...))
 }
 
+// mostClasses bounds the notes of one kind: a graph may have a million classes of one node.
+const mostClasses = 20
+
+// noteClasses notes a line for each of the first classes, and how many more there are.
+func (s *Stream) noteClasses(classes []int32, line func(c int32) string) {
+	for _, c := range classes[:min(len(classes), mostClasses)] {
+		s.note("%s", line(c))
+	}
+	if more := len(classes) - mostClasses; more > 0 {
+		s.note("the same holds for %d more classes", more)
+	}
+}
+
 // checkDataset guards against datasets that were put together by hand.
 func checkDataset(ds *Dataset) error {
 	n := ds.Graph.NumNodes()
@@ -232,13 +245,18 @@ func membersByClass(labels []int32, classes int) [][]int32 {
 // chooseClasses returns the classes that fill whole tasks, in their order, and notes the others. most is how many a
 // task could have.
 func (s *Stream) chooseClasses(members [][]int32) (classes []int32, most int) {
+	var removed []int32
 	for _, c := range s.listClasses(members) {
 		if len(members[c]) < 2 {
-			s.note("class %d was removed: it has %d nodes, fewer than 2, so later classes move up", c, len(members[c]))
-			continue
+			removed = append(removed, c)
+		} else {
+			classes = append(classes, c)
 		}
-		classes = append(classes, c)
 	}
+	s.noteClasses(removed, func(c int32) string {
+		return fmt.Sprintf("class %d was removed: it has %d nodes, fewer than 2, so later classes move up", c,
+			len(members[c]))
+	})
 	if s.Options.Order == OrderRandom {
 		rng := generator(s.Options.OrderSeed, "class order")
 		rng.Shuffle(len(classes), func(i, j int) { classes[i], classes[j] = classes[j], classes[i] })
@@ -246,9 +264,10 @@ func (s *Stream) chooseClasses(members [][]int32) (classes []int32, most int) {
 	perTask := s.Options.ClassesPerTask
 	most = len(classes)
 	whole := most / perTask * perTask
-	for _, c := range classes[whole:] {
-		s.note("class %d (%d nodes) was dropped: it is left over from tasks of %d classes", c, len(members[c]), perTask)
-	}
+	s.noteClasses(classes[whole:], func(c int32) string {
+		return fmt.Sprintf("class %d (%d nodes) was dropped: it is left over from tasks of %d classes", c,
+			len(members[c]), perTask)
+	})
 	classes = classes[:whole]
 	if tasks, kept := whole/perTask, s.Options.Kept(whole/perTask); kept < tasks {
 		s.note("the last %d of %d tasks were left out", tasks-kept, tasks)

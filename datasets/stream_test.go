@@ -109,6 +109,15 @@ func TestStreamTasks(t *testing.T) {
 	}
 }
 
+// A graph may have any number of classes of one node: the first are named, the others counted.
+func TestNotesOfManyClasses(t *testing.T) {
+	s, err := NewStream(labeled(slices.Concat([]int{9, 9}, slices.Repeat([]int{1}, 25))...), StreamOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "class 21 was removed: it has 1 nodes, fewer than 2, so later classes move up", s.Notes[19])
+	require.Equal(t, "the same holds for 5 more classes", s.Notes[20])
+	require.Len(t, s.Notes, 22, "and one on the edges")
+}
+
 // checkPartition asserts that the split is three ascending lists that cover every node once.
 func checkPartition(t *testing.T, task *Task) {
 	t.Helper()

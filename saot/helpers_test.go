@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -14,6 +15,7 @@ import (
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/transport/plain"
 )
 
 // tinyStream is two tasks of 50 to 70 nodes with 32 words.
@@ -100,26 +102,11 @@ func uniform(rng *rand.Rand, rows, cols int) *mat.Dense {
 	return x
 }
 
-// sinkhorn is the plan of a cost between uniform marginals, in float64 and without tricks.
+// sinkhorn is the plan of a cost between uniform marginals.
 func sinkhorn(cost *mat.Dense, epsilon float64, sweeps int) *mat.Dense {
 	n, m := cost.Dims()
-	plan := mat.NewDense(n, m, nil)
-	plan.Apply(func(_, _ int, c float64) float64 { return math.Exp(-c / epsilon) }, cost)
-	for range sweeps {
-		for j := range m {
-			column := mat.Sum(plan.ColView(j)) * float64(m)
-			for i := range n {
-				plan.Set(i, j, plan.At(i, j)/column)
-			}
-		}
-		for i := range n {
-			row := mat.Sum(plan.RowView(i)) * float64(n)
-			for j := range m {
-				plan.Set(i, j, plan.At(i, j)/row)
-			}
-		}
-	}
-	return plan
+	return mat.NewDense(n, m, slices.Concat(
+		plain.Sinkhorn(listed(cost), uniform64(n), uniform64(m), epsilon, sweeps)...))
 }
 
 // requireClose compares entry by entry; tol is relative to the largest wanted entry.

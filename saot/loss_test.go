@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/saot-go/saot/internal/numeric"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
+	"github.com/saot-go/saot/saot/transport/plain"
 	"github.com/saot-go/saot/saot/transport/symbolic"
 )
 
@@ -245,11 +247,7 @@ func totalOf(c Config, x [6]*mat.Dense, beta float64) (t total) {
 func cosineCost(a, b *mat.Dense) *mat.Dense {
 	n, _ := a.Dims()
 	m, _ := b.Dims()
-	cost := mat.NewDense(n, m, nil)
-	cost.Apply(func(i, j int, _ float64) float64 {
-		return 1 - mat.Dot(a.RowView(i), b.RowView(j))/(mat.Norm(a.RowView(i), 2)*mat.Norm(b.RowView(j), 2))
-	}, cost)
-	return cost
+	return mat.NewDense(n, m, slices.Concat(plain.CosineCost(listed(a), listed(b))...))
 }
 
 // What is distilled between some rows is what would be distilled if there were no others.

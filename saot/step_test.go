@@ -2,6 +2,7 @@ package saot
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -130,13 +131,7 @@ func matched64(c *Config, z [2]*mat.Dense, first int) (cost, plan [][]float64) {
 	return cost, plain.Sinkhorn(cost, mass, mass, c.Epsilon, 2000)
 }
 
-func uniform64(n int) []float64 {
-	mass := make([]float64, n)
-	for i := range mass {
-		mass[i] = 1 / float64(n)
-	}
-	return mass
-}
+func uniform64(n int) []float64 { return slices.Repeat([]float64{1 / float64(n)}, n) }
 
 // relation64 is A among the points: edges, or the entries of Â² without their diagonal.
 func relation64(r Relation, a *graph.Adjacency, points []int32) [][]float64 {

@@ -10,7 +10,8 @@ import (
 )
 
 // Stream returns the generator that belongs to a base seed and a name, such as Stream(7, "augment", task, epoch).
-// Equal arguments give equal streams on every machine.
+// Equal arguments give equal streams on every machine. The name counts as it prints: the text of a constant is part of
+// it, and a word with a space is the same as two words.
 func Stream(base uint64, name ...any) *rand.Rand {
 	h := sha256.Sum256(fmt.Appendf(nil, "%d/%v", base, name))
 	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(h[:8]), binary.LittleEndian.Uint64(h[8:16])))

@@ -3,7 +3,6 @@ package explorer
 import (
 	"context"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +14,7 @@ import (
 	"github.com/saot-go/saot/plotting/nb"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
-	"github.com/saot-go/saot/saot/transport"
+	"github.com/saot-go/saot/saot/transport/plain"
 )
 
 // Places of the knobs.
@@ -132,7 +131,7 @@ func TestSweeps(t *testing.T) {
 		nodes, views := nodesOf(task, r.choice), r.sides[0].looks[place{1, 0}].views
 		got, err := embeddingPlan(views, nodes, r.choice.Epsilon, r.now.Sweep)
 		require.NoError(t, err)
-		require.True(t, mat.EqualApprox(sweeps(t, views, nodes, r.choice.Epsilon, k), got.Plan, 1e-12))
+		require.True(t, mat.EqualApprox(sweeps(views, nodes, r.choice.Epsilon, k), got.Plan, 1e-12))
 		before = now
 	}
 	for range 60 {
@@ -141,28 +140,19 @@ func TestSweeps(t *testing.T) {
 	require.Equal(t, mostSweeps(), r.now.Sweep, "there is a last sweep")
 }
 
-// sweeps scales columns and rows in turn, k times.
-func sweeps(t *testing.T, views [2]*continual.Embedding, nodes []int32, epsilon float64, k int) *mat.Dense {
-	rows := func(z *continual.Embedding) *mat.Dense { return kit.RowsOf(z.Data, z.Cols, nodes) }
-	plan, err := transport.Cost(transport.Cosine, rows(views[0]), rows(views[1]))
-	require.NoError(t, err)
-	n := len(nodes)
-	plan.Apply(func(_, _ int, c float64) float64 { return math.Exp(-c / epsilon) }, plan)
-	for range k {
-		for i := range n {
-			sum := mat.Sum(plan.ColView(i))
-			for j := range n {
-				plan.Set(j, i, plan.At(j, i)/sum/float64(n))
-			}
+// sweeps is the plan after k sweeps.
+func sweeps(views [2]*continual.Embedding, nodes []int32, epsilon float64, k int) *mat.Dense {
+	rows := func(z *continual.Embedding) (out [][]float64) {
+		all := kit.RowsOf(z.Data, z.Cols, nodes)
+		for i := range nodes {
+			out = append(out, all.RawRowView(i))
 		}
-		for i := range n {
-			sum := mat.Sum(plan.RowView(i))
-			for j := range n {
-				plan.Set(i, j, plan.At(i, j)/sum/float64(n))
-			}
-		}
+		return out
 	}
-	return plan
+	n := len(nodes)
+	mass := slices.Repeat([]float64{1 / float64(n)}, n)
+	cost := plain.CosineCost(rows(views[0]), rows(views[1]))
+	return mat.NewDense(n, n, slices.Concat(plain.Sinkhorn(cost, mass, mass, epsilon, k)...))
 }
 
 // A knob replays the run up to where the reader stands; a seed brings its run back.

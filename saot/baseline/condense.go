@@ -37,7 +37,7 @@ type CondensationSettings struct {
 // load is that of a task with some epochs on the memory, after each of some condensations.
 func (s CondensationSettings) load(epochs, inner, passes int) method.Load {
 	return method.Load{Epochs: passes * epochs, Hidden: 1, Out: 1, Encoders: passes * s.Encoders, EncoderWidth: s.Width,
-		EncoderSteps: inner}
+		EncoderSteps: inner, EncoderNodes: max(realBlock, wholeEmbedded/s.Width)}
 }
 
 func condensedBudget(recipe datasets.Recipe) int {

@@ -28,9 +28,13 @@ type random struct {
 func init() {
 	shape := []string{"encoder.kind", "encoder.hidden", "encoder.out", "encoder.layers", "encoder.heads",
 		"encoder.whole_graph"}
-	method.Register(define(6, "random", "saot's encoder before training", shape, newFixedRandom))
-	method.Register(define(7, "random-calibrated", "the same with BatchNorm's statistics of the tasks seen",
-		append(shape, "encoder.momentum", "encoder.sample_fan_out", "epochs", "buffer", "fan_out"), newCalibrated))
+	encoded := func(c *saot.Config) method.Load {
+		return method.Load{Width: c.Encoder.Out, Encoded: true, WholeGraph: c.Encoder.WholeGraph}
+	}
+	method.Register(loading(define(6, "random", "saot's encoder before training", shape, newFixedRandom), encoded))
+	method.Register(loading(define(7, "random-calibrated", "the same with BatchNorm's statistics of the tasks seen",
+		append(shape, "encoder.momentum", "encoder.sample_fan_out", "epochs", "buffer", "fan_out"), newCalibrated),
+		encoded))
 }
 
 func newFixedRandom(b method.Build, c *saot.Config) (continual.Method, error) {

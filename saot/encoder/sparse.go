@@ -186,10 +186,9 @@ func twice(x *Node) *Node { return Concatenate([]*Node{x, x}, 0) }
 // Shapes: v [2N, d], v₁ above v₂; m₁ and m₂ [F, 1]; returns [F, d].
 func transposedBoth(x *Sparse[*Node], v *Node, keep [2]*Node) *Node {
 	n := v.Shape().Dim(0) / 2
-	only := func(keep, other *Node) *Node { return Mul(keep, OneMinus(other)) }
+	only := func(keep, other *Node) *Node { return ConvertDType(Mul(keep, OneMinus(other)), dtypes.Int32) }
 	// The three sources lie below one another; a column's indices move to the rows of its own.
-	place := Add(MulScalar(only(keep[0], keep[1]), float64(n)), MulScalar(only(keep[1], keep[0]), 2*float64(n)))
-	place = ConvertDType(place, dtypes.Int32)
+	place := Add(MulScalar(only(keep[0], keep[1]), n), MulScalar(only(keep[1], keep[0]), 2*n))
 	columns := x.Columns
 	levels := slices.Clone(columns.Columns.Levels)
 	levels[0] = Add(levels[0], InsertAxes(Gather(place, columns.Columns.Owners), 0))

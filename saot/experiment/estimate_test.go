@@ -319,12 +319,14 @@ func TestEstimateOfProbes(t *testing.T) {
 	require.InEpsilon(t, want, of.estimate(&Run{Settings: s}).Seconds, 1e-9)
 }
 
-// The largest task counts, wherever it stands. Where no step is taken a node has no gradients and takes a quarter.
+// The largest task counts, wherever it stands. An encoder that is not trained has no gradients, and a node takes a
+// quarter, up to the largest graph that it takes whole. Without an encoder, a node takes what is made of its features.
+// All nodes' embeddings are held.
 func TestEstimateOfTheLargestTask(t *testing.T) {
 	bytes := func(name string, nodes ...int) int64 {
 		s, err := DefaultSettings("cora-full", name, method.Default)
 		require.NoError(t, err)
-		of := &shape{}
+		of := &shape{columns: 10}
 		for _, n := range nodes {
 			of.tasks = append(of.tasks, extent{nodes: n})
 		}
@@ -332,8 +334,14 @@ func TestEstimateOfTheLargestTask(t *testing.T) {
 	}
 	require.Equal(t, bytes("gbt", 1000, 10), bytes("gbt", 10, 1000))
 	trained := bytes("gbt", 2000) - bytes("gbt", 1000)
-	require.EqualValues(t, 1000*nodeBytes, trained)
-	require.Equal(t, trained/4, bytes("random", 2000)-bytes("random", 1000))
+	const held = embeddedBytes * 256
+	require.EqualValues(t, 1000*(nodeBytes+held), trained)
+	more := func(name string, fewer, nodes int) int64 { return bytes(name, nodes) - bytes(name, fewer) }
+	require.EqualValues(t, 1000*(nodeBytes/4+held), more("random", 1000, 2000))
+	require.EqualValues(t, 1e6*held, more("random", 20_000, 1_020_000))
+	require.EqualValues(t, 1000*(hostBytes*10+embeddedBytes*10), more("propagated", 1000, 2000))
+	require.EqualValues(t, 1000*(hostBytes*10+held), more("propagated-pca", 1000, 2000))
+	require.EqualValues(t, 1000*(hostBytes+embeddedBytes), more("majority", 1000, 2000))
 }
 
 // The entries of the features take longer in a wider hidden layer, and again in each step that replays their nodes.

@@ -126,6 +126,8 @@ const (
 	baseBytes       = 700e6   // the program, its engine and compiled graphs
 	nodeBytes       = 250_000 // a node of the largest batch: activations, gradients and their copies, at those widths
 	edgeBytes       = 512     // an edge of a graph taken whole: sums of 16 neighbors, in a few products at once
+	hostBytes       = 24      // an entry of what a method without an encoder makes of a task
+	embeddedBytes   = 12      // an entry of all tasks' embeddings, which are held until the probes have scored them
 	probeBytes      = 80      // an entry of the embeddings that the converged probe copies, with a share of the scores
 	datasetCopies   = 2.5     // the arrays, those of the tasks, and what is made of them
 	defaultWidths   = 512 * 256
@@ -155,13 +157,14 @@ func (s *shape) estimate(r *Run) Estimate {
 		sum = defaultWidthSum / 4 // of what embeds without a step
 	}
 	var most batch // of what a step has in memory
-	replayed, stored, probed := 0, 0, 0
+	nodes, replayed, stored, probed := 0, 0, 0, 0
 	for i, t := range s.tasks {
+		nodes += t.nodes
 		stored = max(stored, min(t.nodes, load.PastNodes))
 		b := batch{extent: t, replayed: replayed, past: pastTasks(load, i), stored: stored}
 		replayed += min(t.nodes, load.Replayed)
 		est.training += s.training(r, load, &b)
-		most.taken, most.edges = max(most.taken, b.taken), max(most.edges, b.edges)
+		most.taken, most.edges, most.host = max(most.taken, b.taken), max(most.edges, b.edges), max(most.host, b.host)
 	}
 	est.Seconds = est.training
 	rows, classes, width := 0, 0, s.width(load)
@@ -177,8 +180,8 @@ func (s *shape) estimate(r *Run) Estimate {
 	}
 	est.Bytes = int64(min(math.MaxInt64/2, baseBytes+datasetCopies*float64(s.bytes)+
 		(nodeBytes*float64(most.taken)+edgeBytes*float64(most.edges))*sum/defaultWidthSum+
-		probeBytes*float64(probed)*width+
-		4*float64(load.EncoderWidth)*float64(2*s.columns+3*most.taken)+float64(load.Bytes)+
+		most.host+embeddedBytes*float64(nodes)*width+probeBytes*float64(probed)*width+
+		4*float64(load.EncoderWidth)*float64(2*s.columns+3*min(most.taken, load.EncoderNodes))+float64(load.Bytes)+
 		s.columnBytes(load)+layerBytes(load)+s.snapshotBytes(load)))
 	return est
 }
@@ -186,21 +189,18 @@ func (s *shape) estimate(r *Run) Estimate {
 // batch is what steps on a task take.
 type batch struct {
 	extent
-	replayed     int   // nodes of past tasks
-	past, stored int   // tasks whose networks a step takes, and the nodes of each
-	taken        int   // nodes in the memory of a step
-	edges        int64 // the same
+	replayed     int     // nodes of past tasks
+	past, stored int     // tasks whose networks a step takes, and the nodes of each
+	taken        int     // nodes in the engine's memory
+	edges        int64   // the same
+	host         float64 // bytes outside of it
 }
 
 // training is the time of training on a task. It sets what a step has in memory.
 func (s *shape) training(r *Run, load method.Load, b *batch) (seconds float64) {
 	widths, sum := widthsOf(load)
 	if sum == 0 {
-		if load.Factored {
-			seconds = factoredSeconds * float64(b.nodes) * float64(s.columns)
-		}
-		b.taken = b.nodes
-		return seconds
+		return s.untrained(load, b)
 	}
 	whole, steps, past := b.nodes+b.replayed, 1.0, b.past*b.stored
 	perNode := nodeSeconds * widths / defaultWidths
@@ -220,6 +220,21 @@ func (s *shape) training(r *Run, load method.Load, b *batch) (seconds float64) {
 	seconds += float64(load.PastEpochs) * steps * (pastSeconds*float64(b.past) + perNode*float64(past))
 	seconds += float64(load.Encoders*load.EncoderWidth) * (embeddedSeconds*float64(b.nodes) +
 		float64(s.columns)*(drawnSeconds+innerSeconds*float64(load.EncoderSteps)))
+	return seconds
+}
+
+// untrained is training for a method that takes no step. A graph that is too large for the engine is embedded in parts.
+func (s *shape) untrained(load method.Load, b *batch) (seconds float64) {
+	if load.Encoded {
+		b.taken = min(b.nodes, cmp.Or(load.WholeGraph, b.nodes))
+		return 0
+	}
+	columns := s.width(load)
+	if load.Factored {
+		columns = float64(s.columns)
+		seconds = factoredSeconds * float64(b.nodes) * columns
+	}
+	b.host = hostBytes * float64(b.nodes) * columns
 	return seconds
 }
 

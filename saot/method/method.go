@@ -201,19 +201,20 @@ func (d *Definition) Trains() bool { return d.Kind != Control }
 type Load struct {
 	Epochs      int
 	Hidden, Out int   // widths of the layers; both 0: no step is taken; one 0: 512 for Hidden, 256 for Out
-	WholeGraph  int   // the largest graph, in nodes, that a step takes whole; 0 is no limit
+	WholeGraph  int   // the largest graph, in nodes, that a step or an encoder takes whole; 0 is no limit
 	Batch       int   // nodes of a step on a larger one; 0 is 256
 	Halved      bool  // half of Batch are replayed nodes, or all of these, and an epoch goes through the others
 	Steps       int   // of an epoch on a larger one; 0 is as many as take each node once
 	Spread      int   // nodes of such a step's hidden layers, for each of Batch; 0 is 11, two layers of 10 neighbors
 	Replayed    int   // nodes of each past task in a step, at most
 	Width       int   // columns of the embeddings that probes read; 0 is Out; AllColumns is those of the features
-	Factored    bool  // the propagated features of a task are factored, without a step
+	Encoded     bool  // without a step, an encoder embeds the task
+	Factored    bool  // without a step, the propagated features of the task are factored
 	Bytes       int64 // what the method takes of memory beyond that of its layers' widths
 
-	// Of a method that condenses: the random encoders drawn for a task, their width, and the steps taken for each. Its
-	// other steps are on the few nodes that it keeps, and Hidden and Out are 1.
-	Encoders, EncoderWidth, EncoderSteps int
+	// Of a method that condenses: the random encoders drawn for a task, their width, the steps taken for each, and the
+	// most nodes that one embeds at once. Its other steps are on the few nodes that it keeps, and Hidden and Out are 1.
+	Encoders, EncoderWidth, EncoderSteps, EncoderNodes int
 
 	// Of a method that keeps its network after each task: the most networks it keeps, the most past tasks that a step
 	// takes, the nodes of each of these, and the epochs that take them. ColumnWeights are the weights of a network for

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/internal/sinkhorn/sinkhorntest"
+	"github.com/saot-go/saot/saot/transport/plain"
 )
 
 // randomAdjacency draws an undirected graph with edge probability p.
@@ -43,28 +44,20 @@ func fromDense(dense [][]int) Sparse {
 	return a
 }
 
-func (a Sparse) at(i, j int) float64 {
-	for _, k := range a.neighbors(i) {
-		if int(k) == j {
-			return 1
+// dense has a 1 for each edge.
+func (a Sparse) dense() *mat.Dense {
+	d := mat.NewDense(a.NumNodes(), a.NumNodes(), nil)
+	for i := range a.NumNodes() {
+		for _, j := range a.neighbors(i) {
+			d.Set(i, int(j), 1)
 		}
 	}
-	return 0
+	return d
 }
 
-// bruteStructure is the definition of L⊗π over the 4-D tensor: Σ_kl |A₁,ik − A₂,jl| π_kl.
+// bruteStructure is the definition of L⊗π over the 4-D tensor.
 func bruteStructure(a1, a2 Sparse, plan *mat.Dense) *mat.Dense {
-	n, m := plan.Dims()
-	s := mat.NewDense(n, m, nil)
-	s.Apply(func(i, j int, _ float64) (sum float64) {
-		for k := range n {
-			for l := range m {
-				sum += math.Abs(a1.at(i, k)-a2.at(j, l)) * plan.At(k, l)
-			}
-		}
-		return sum
-	}, s)
-	return s
+	return fromRows(plain.StructureCost(rowsOf(a1.dense()), rowsOf(a2.dense()), rowsOf(plan)))
 }
 
 // maxDiff returns the largest difference of two matrices, entry by entry.
@@ -362,12 +355,12 @@ func TestFusedGromovPotentials(t *testing.T) {
 func TestFusedGromovPermutation(t *testing.T) {
 	k, a1, a2 := sinkhorntest.Cost(7, 6, 6), randomAdjacency(5, 6, 0.5), randomAdjacency(6, 6, 0.5)
 	perm := []int{5, 2, 0, 1, 4, 3}
-	dense := make([][]int, 6)
+	edges, dense := a1.dense(), make([][]int, 6)
 	kp := mat.NewDense(6, 6, nil)
 	for i := range dense {
 		dense[i] = make([]int, 6)
 		for j := range dense {
-			dense[i][j] = int(a1.at(perm[i], perm[j]))
+			dense[i][j] = int(edges.At(perm[i], perm[j]))
 		}
 		kp.SetRow(i, k.RawRowView(perm[i]))
 	}

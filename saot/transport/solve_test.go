@@ -50,18 +50,13 @@ func TestPlainVersionAgrees(t *testing.T) {
 	require.Less(t, maxDiff(res.Plan, fromRows(plain.Sinkhorn(rowsOf(cost), mu, nu, epsilon, sweeps))), 1e-13)
 
 	a, b := randomAdjacency(1, 5, 0.5), randomAdjacency(2, 4, 0.5)
-	dense := func(a Sparse) [][]float64 {
-		d := mat.NewDense(a.NumNodes(), a.NumNodes(), nil)
-		d.Apply(func(i, j int, _ float64) float64 { return a.at(i, j) }, d)
-		return rowsOf(d)
-	}
 	cfg := DefaultFGW()
 	cfg.Outer, cfg.Sweeps, cfg.Tolerance, cfg.Epsilon = 3, 3000, 1e-14, epsilon
 	solver, err := NewFusedGromovSolver(cfg)
 	require.NoError(t, err)
 	var fused GromovResult
 	require.NoError(t, solver.Solve(&fused, GromovProblem{Feature: cost, Structure1: a, Structure2: b, Mu: mu, Nu: nu}))
-	graphs := plain.Graphs{Feature: rowsOf(cost), A: dense(a), B: dense(b), Mu: mu, Nu: nu, Sigma: cfg.Sigma}
+	graphs := plain.Graphs{Feature: rowsOf(cost), A: rowsOf(a.dense()), B: rowsOf(b.dense()), Mu: mu, Nu: nu, Sigma: cfg.Sigma}
 	want := plain.FusedGromov(graphs, epsilon, 3, 3000)
 	require.Less(t, maxDiff(fused.Plan, fromRows(want)), 1e-12)
 
@@ -503,11 +498,7 @@ func TestDenseStructureAgainstBruteForce(t *testing.T) {
 
 func TestDenseAndSparseStructuresAgree(t *testing.T) {
 	k, a1, a2 := sinkhorntest.Cost(16, 6, 5), randomAdjacency(1, 6, 0.5), randomAdjacency(2, 5, 0.5)
-	dense := func(a Sparse) Dense {
-		d := mat.NewDense(a.NumNodes(), a.NumNodes(), nil)
-		d.Apply(func(i, j int, _ float64) float64 { return a.at(i, j) }, d)
-		return Dense{d}
-	}
+	dense := func(a Sparse) Dense { return Dense{a.dense()} }
 	sparse, err := FusedGromov(k, a1, a2, DefaultFGW())
 	require.NoError(t, err)
 	for _, pair := range [][2]Structure{{dense(a1), dense(a2)}, {a1, dense(a2)}, {dense(a1), a2}} {
