@@ -3,8 +3,9 @@
 //	SAOT_DATA=… go run ./bench/estimate results/*.jsonl.gz results/tune/*.jsonl.gz
 //
 // It prints, for each file of results and for each method, how many runs there are, their time in sum, that of the
-// model, the ratios of a run's time to the model's (the median and the 95th percentile), and how many took more than
-// three times as long. It is no part of saot.
+// model, the ratios of a run's time to the model's (the median and the 95th percentile), how many took more than three
+// times as long, the highest ratio of a run's peak of memory to the model's, and how many took more. It is no part of
+// saot.
 package main
 
 import (
@@ -55,7 +56,7 @@ func compare(files []string) error {
 				if of[key] == nil {
 					of[key] = &sums{}
 				}
-				of[key].add(results[i].Seconds, e.Seconds)
+				of[key].add(results[i], e)
 			}
 		}
 	}
@@ -64,18 +65,19 @@ func compare(files []string) error {
 
 // sums is of some runs.
 type sums struct {
-	took, model float64
-	ratios      []float64
+	took, model  float64
+	times, peaks []float64 // ratios, of a run's to the model's
 }
 
-func (s *sums) add(took, model float64) {
-	s.took, s.model = s.took+took, s.model+model
-	s.ratios = append(s.ratios, took/model)
+func (s *sums) add(r *continual.Result, e experiment.Estimate) {
+	s.took, s.model = s.took+r.Seconds, s.model+e.Seconds
+	s.times = append(s.times, r.Seconds/e.Seconds)
+	s.peaks = append(s.peaks, float64(r.PeakBytes)/float64(e.Bytes)) // 0 where it was not measured
 }
 
 func write(of map[string]*sums) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	lines := "of\truns\ttook, h\tmodel, h\tmedian\t95 %\tabove 3\t\n"
+	lines := "of\truns\ttook, h\tmodel, h\tmedian\t95 %\tabove 3\tmemory\tabove 1\t\n"
 	names := make([]string, 0, len(of))
 	for name := range of {
 		names = append(names, name)
@@ -83,11 +85,13 @@ func write(of map[string]*sums) error {
 	slices.Sort(names)
 	for _, name := range names {
 		s := of[name]
-		slices.Sort(s.ratios)
-		n := len(s.ratios)
-		above, _ := slices.BinarySearch(s.ratios, 3)
-		lines += fmt.Sprintf("%s\t%d\t%.1f\t%.1f\t%.2f\t%.2f\t%d\t\n", name, n, s.took/3600, s.model/3600,
-			s.ratios[n/2], s.ratios[min(n-1, n*95/100)], n-above)
+		slices.Sort(s.times)
+		slices.Sort(s.peaks)
+		n := len(s.times)
+		within, _ := slices.BinarySearch(s.times, 3)
+		held, _ := slices.BinarySearch(s.peaks, 1)
+		lines += fmt.Sprintf("%s\t%d\t%.1f\t%.1f\t%.2f\t%.2f\t%d\t%.2f\t%d\t\n", name, n, s.took/3600,
+			s.model/3600, s.times[n/2], s.times[min(n-1, n*95/100)], n-within, s.peaks[n-1], n-held)
 	}
 	if _, err := w.Write([]byte(lines)); err != nil {
 		return err

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -105,13 +104,6 @@ func TestAudit(t *testing.T) {
 	require.Contains(t, stdout, "note: there is no kept learner: nothing was embedded again")
 }
 
-func TestAuditOfASupervisedRun(t *testing.T) {
-	dir := runKept(t, "--method", "er-gnn", "--preset", "fast")
-	status, stdout, stderr := call(t, "audit", dir)
-	require.Zero(t, status, stdout+stderr)
-	require.Equal(t, 2, strings.Count(stdout, "largest difference 0 "), stdout)
-}
-
 func TestAuditRefuses(t *testing.T) {
 	status, _, stderr := call(t, "audit")
 	require.Equal(t, exitUsage, status, stderr)
@@ -194,33 +186,4 @@ func TestRunsFindMovedData(t *testing.T) {
 		require.Equal(t, exitFailure, status)
 		require.Contains(t, stdout+stderr, "saot data get cora-ml --data "+dir)
 	}
-}
-
-// The flag may stand next to --resume, and is remembered where it does not.
-func TestKeepModelBesideResume(t *testing.T) {
-	binary := build(t)
-	for _, c := range []struct{ start, resume []string }{
-		{[]string{"--keep-model"}, nil},
-		{nil, []string{"--keep-model"}},
-	} {
-		dir := filepath.Join(t.TempDir(), "run")
-		stopWith(t, binary, dir, c.start)
-		require.NoFileExists(t, filepath.Join(dir, continual.ResultFile), "the run had ended before it was killed")
-		out, err := exec.Command(binary, append([]string{"run", "--resume", dir}, c.resume...)...).CombinedOutput()
-		require.NoError(t, err, string(out))
-		require.FileExists(t, filepath.Join(dir, continual.ModelFile))
-		out, err = exec.Command(binary, "audit", dir).CombinedOutput()
-		require.NoError(t, err, string(out))
-		require.Contains(t, string(out), ": confirmed (saot on synthetic")
-	}
-}
-
-// stopWith starts a run and kills it after its first task.
-func stopWith(t *testing.T, binary, dir string, more []string) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), binary, append(runArguments(dir), more...)...)
-	require.NoError(t, cmd.Start())
-	waitForCheckpoint(t, dir, 1)
-	require.NoError(t, cmd.Process.Kill())
-	_ = cmd.Wait() // killed processes end with an error
 }

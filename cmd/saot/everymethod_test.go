@@ -33,6 +33,8 @@ func TestAuditOfEveryMethod(t *testing.T) {
 	status, stdout, stderr := call(t, append([]string{"audit"}, dirs...)...)
 	require.Zero(t, status, stdout+stderr)
 	require.Equal(t, len(dirs), strings.Count(stdout, ": confirmed ("), stdout)
+	require.Equal(t, strings.Count(stdout, "largest difference "), strings.Count(stdout, "largest difference 0 "), stdout)
+	require.GreaterOrEqual(t, strings.Count(stdout, "largest difference "), 2*len(dirs), "of both settings")
 }
 
 // Two runs of a committed table, done again, have the same scores.

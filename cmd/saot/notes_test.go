@@ -2,7 +2,6 @@ package main
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,12 +41,4 @@ func TestNumericNonsense(t *testing.T) {
 	status, _, stderr = run("--alpha", "1e22")
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, "the weights of the losses (alpha, beta)")
-}
-
-// A probe that is named twice is fitted once.
-func TestProbeNamedTwice(t *testing.T) {
-	out := filepath.Join(t.TempDir(), "run")
-	status, stdout, stderr := call(t, small("--probe", "converged,converged", "--out", out)...)
-	require.Zero(t, status, stderr)
-	require.Equal(t, 1, strings.Count(stdout, " AF"), stdout)
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/continual/record"
 	"github.com/saot-go/saot/saot/experiment"
 )
 
@@ -97,31 +99,44 @@ func scores(t *testing.T, dir string) *continual.Result {
 	return r
 }
 
+// A run that is stopped at any moment and resumed has the matrices and the recording of one that was not stopped.
+// --keep-model is remembered, or may stand next to --resume.
 func TestKilledRunsResumeToTheSameMatrices(t *testing.T) {
 	binary := build(t)
 	dir := t.TempDir()
 	whole := filepath.Join(dir, "whole")
-	out, err := exec.Command(binary, runArguments(whole)...).CombinedOutput()
+	out, err := exec.Command(binary, append(runArguments(whole), "--record", "5")...).CombinedOutput()
 	require.NoError(t, err, string(out))
 	want := scores(t, whole)
 	require.Zero(t, want.Resumed)
+	frames, err := record.Read(whole)
+	require.NoError(t, err)
 
 	for _, c := range []struct {
-		name   string
-		task   int
-		scored bool
-		signal os.Signal
-		status int
+		name          string
+		task          int
+		scored        bool
+		signal        os.Signal
+		status        int
+		start, resume []string
 	}{
-		{"kill while the third task trains", 1, true, os.Kill, -1},
-		{"kill while the second task is scored", 1, false, os.Kill, -1},
-		{"interrupt while the second task trains", 0, true, os.Interrupt, exitInterrupted},
+		{"kill while the third task trains", 1, true, os.Kill, -1, []string{"--record", "5"}, nil},
+		{"kill while the second task is scored", 1, false, os.Kill, -1, []string{"--keep-model"}, nil},
+		{"interrupt while the second task trains", 0, true, os.Interrupt, exitInterrupted, nil,
+			[]string{"--keep-model"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			run := filepath.Join(t.TempDir(), "run")
-			status, stderr := stop(t, binary, run, c.task, c.scored, c.signal)
+			status, stderr := stop(t, binary, run, c.task, c.scored, c.signal, c.start...)
 			require.Equal(t, c.status, status, stderr)
 			require.NoFileExists(t, filepath.Join(run, continual.ResultFile), "the run had ended before the signal")
+			recorded := slices.Contains(c.start, "--record")
+			if recorded {
+				left, err := record.Read(run)
+				require.NoError(t, err)
+				require.GreaterOrEqual(t, len(left.Tasks), 2)
+				require.Equal(t, frames.Tasks[:2], left.Tasks[:2])
+			}
 			if c.signal == os.Interrupt {
 				lines := strings.Split(strings.TrimSpace(stderr), "\n")
 				require.Equal(t, "saot: interrupted: continue with saot run --resume "+run, lines[len(lines)-1])
@@ -132,13 +147,23 @@ func TestKilledRunsResumeToTheSameMatrices(t *testing.T) {
 				write(t, filepath.Join(run, experiment.ConfigFile),
 					strings.Replace(string(config), `"engine": "go"`, `"engine": ""`, 1))
 			}
-			out, err := exec.Command(binary, "run", "--resume", run).CombinedOutput()
+			out, err := exec.Command(binary, append([]string{"run", "--resume", run}, c.resume...)...).CombinedOutput()
 			require.NoError(t, err, string(out))
 			got := scores(t, run)
 			require.Equal(t, 1, got.Resumed)
 			require.Equal(t, "go", got.Engine.Name)
 			require.Equal(t, want.Scores, got.Scores)
 			require.NoFileExists(t, filepath.Join(run, continual.CheckpointFile))
+			if recorded {
+				got, err := record.Read(run)
+				require.NoError(t, err)
+				require.Equal(t, frames, got)
+				return
+			}
+			require.FileExists(t, filepath.Join(run, continual.ModelFile))
+			out, err = exec.Command(binary, "audit", run).CombinedOutput()
+			require.NoError(t, err, string(out))
+			require.Contains(t, string(out), ": confirmed (saot on synthetic")
 		})
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -84,29 +83,4 @@ func TestShowRefuses(t *testing.T) {
 	status, _, stderr := call(t, "show", "--html", dir)
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, path+`: field format is ""`)
-}
-
-// A run that is killed while its third task trains leaves the frames of the first two. Resumed, its recording is that
-// of a run that was not killed.
-func TestKilledRunsKeepTheirFrames(t *testing.T) {
-	binary := build(t)
-	dir := t.TempDir()
-	whole, run := filepath.Join(dir, "whole"), filepath.Join(dir, "run")
-	out, err := exec.Command(binary, append(runArguments(whole), "--record", "5")...).CombinedOutput()
-	require.NoError(t, err, string(out))
-	want, err := record.Read(whole)
-	require.NoError(t, err)
-
-	status, stderr := stop(t, binary, run, 1, true, os.Kill, "--record", "5")
-	require.Equal(t, -1, status, stderr)
-	left, err := record.Read(run)
-	require.NoError(t, err)
-	require.GreaterOrEqual(t, len(left.Tasks), 2)
-	require.Equal(t, want.Tasks[:2], left.Tasks[:2])
-
-	out, err = exec.Command(binary, "run", "--resume", run).CombinedOutput()
-	require.NoError(t, err, string(out))
-	got, err := record.Read(run)
-	require.NoError(t, err)
-	require.Equal(t, want, got)
 }

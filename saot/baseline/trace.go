@@ -114,7 +114,8 @@ const compilingGAT = 4 << 30
 func (s *TRACESettings) load() method.Load {
 	l := method.Load{Epochs: s.FastEpochs + s.Epochs, Hidden: s.Hidden, Out: s.Out, WholeGraph: s.WholeGraph,
 		Batch: s.Batch, Snapshots: s.Encoders + 1, PastTasks: min(s.Encoders, cmp.Or(s.Replay, s.Encoders)) + 1,
-		PastNodes: s.Buffer, PastEpochs: s.Epochs, ColumnWeights: s.Hidden, OtherWeights: s.Hidden * s.Out}
+		PastNodes: s.Buffer, PastEpochs: s.Epochs, ColumnWeights: s.Hidden, OtherWeights: s.Hidden * s.Out,
+		Width: s.Out}
 	if c := s.encoder(); c.Kind == encoder.GAT {
 		l.Hidden, l.Out = c.GATWidths()
 		l.Spread = c.Spread()

@@ -119,7 +119,7 @@ func TestEstimateOfSnapshots(t *testing.T) {
 	most, two := of.estimate(r), change("replay", "2")
 	copies := 34 - 3.0 // encoders in a step
 	nodes := copies * float64(of.tasks[0].nodes) * nodeBytes * (1024 + 3072) / defaultWidthSum
-	require.InDelta(t, copies*one+nodes, float64(most.Bytes-two.Bytes), 10)
+	require.InDelta(t, copies*(one+pastBytes)+nodes, float64(most.Bytes-two.Bytes), 10)
 	require.Greater(t, most.training, 2*two.training)
 	few := change("encoders", "8")
 	require.InDelta(t, (34-9)*one, float64(two.Bytes-few.Bytes), 10)
@@ -170,12 +170,13 @@ func TestEstimateOfProbeRows(t *testing.T) {
 	s, err := DefaultSettings("cora-full", "saot", method.Default)
 	require.NoError(t, err)
 	r := &Run{Settings: s}
+	const nodes = 2_000_000
 	bytes := func(rows, train int) int64 {
 		r.ProbeRows = rows
-		return (&shape{tasks: []extent{{nodes: 10, train: train}}}).estimate(r).Bytes
+		return (&shape{tasks: []extent{{nodes: nodes, train: train}}}).estimate(r).Bytes
 	}
-	require.Equal(t, bytes(0, 1000), bytes(1000, 2_000_000))
-	require.Greater(t, bytes(0, 2_000_000), bytes(1000, 2_000_000))
+	require.Equal(t, bytes(0, 1000)-heldBytes*256*(nodes-1000), bytes(1000, nodes))
+	require.Greater(t, bytes(0, nodes), bytes(1000, nodes))
 }
 
 // A later task costs joint more, whose steps take all tasks seen; embeddings as wide as the features cost the probes
@@ -334,14 +335,14 @@ func TestEstimateOfTheLargestTask(t *testing.T) {
 	}
 	require.Equal(t, bytes("gbt", 1000, 10), bytes("gbt", 10, 1000))
 	trained := bytes("gbt", 2000) - bytes("gbt", 1000)
-	const held = embeddedBytes * 256
+	const held = (embeddedBytes + heldBytes) * 256
 	require.EqualValues(t, 1000*(nodeBytes+held), trained)
 	more := func(name string, fewer, nodes int) int64 { return bytes(name, nodes) - bytes(name, fewer) }
 	require.EqualValues(t, 1000*(nodeBytes/4+held), more("random", 1000, 2000))
 	require.EqualValues(t, 1e6*held, more("random", 20_000, 1_020_000))
-	require.EqualValues(t, 1000*(hostBytes*10+embeddedBytes*10), more("propagated", 1000, 2000))
+	require.EqualValues(t, 1000*(hostBytes*10+held/256*10), more("propagated", 1000, 2000))
 	require.EqualValues(t, 1000*(hostBytes*10+held), more("propagated-pca", 1000, 2000))
-	require.EqualValues(t, 1000*(hostBytes+embeddedBytes), more("majority", 1000, 2000))
+	require.EqualValues(t, 1000*(hostBytes+held/256), more("majority", 1000, 2000))
 }
 
 // The entries of the features take longer in a wider hidden layer, and again in each step that replays their nodes.

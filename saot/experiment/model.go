@@ -123,12 +123,16 @@ const (
 	embeddedSeconds = 1.9e-9  // an entry of the embeddings by a random encoder
 	factoredSeconds = 6e-7    // an entry, zeros too, of a task's propagated features that are factored
 
-	baseBytes       = 700e6   // the program, its engine and compiled graphs
+	baseBytes       = 700e6   // the program and its engine
+	taskBytes       = 12e6    // a task: its compiled graphs
+	pastBytes       = 150e6   // a network of a past task in a step: what it adds to that step's graphs
+	encoderCopies   = 6       // of the weights of a random encoder
 	nodeBytes       = 250_000 // a node of the largest batch: activations, gradients and their copies, at those widths
 	edgeBytes       = 512     // an edge of a graph taken whole: sums of 16 neighbors, in a few products at once
 	hostBytes       = 24      // an entry of what a method without an encoder makes of a task
-	embeddedBytes   = 12      // an entry of all tasks' embeddings, which are held until the probes have scored them
-	probeBytes      = 80      // an entry of the embeddings that the converged probe copies, with a share of the scores
+	embeddedBytes   = 4       // an entry of the embeddings, which are held until the probes have scored all tasks
+	probeBytes      = 80      // the same of a node that the converged probe is fitted to: copies, and a share of the scores
+	heldBytes       = 8       // the same of a node that is not for training: copies
 	datasetCopies   = 2.5     // the arrays, those of the tasks, and what is made of them
 	defaultWidths   = 512 * 256
 	defaultWidthSum = 512 + 256
@@ -157,33 +161,42 @@ func (s *shape) estimate(r *Run) Estimate {
 		sum = defaultWidthSum / 4 // of what embeds without a step
 	}
 	var most batch // of what a step has in memory
-	nodes, replayed, stored, probed := 0, 0, 0, 0
+	replayed, stored := 0, 0
 	for i, t := range s.tasks {
-		nodes += t.nodes
 		stored = max(stored, min(t.nodes, load.PastNodes))
 		b := batch{extent: t, replayed: replayed, past: pastTasks(load, i), stored: stored}
 		replayed += min(t.nodes, load.Replayed)
 		est.training += s.training(r, load, &b)
-		most.taken, most.edges, most.host = max(most.taken, b.taken), max(most.edges, b.edges), max(most.host, b.host)
+		most.taken, most.edges = max(most.taken, b.taken), max(most.edges, b.edges)
+		most.past, most.host = max(most.past, b.past), max(most.host, b.host)
 	}
-	est.Seconds = est.training
-	rows, classes, width := 0, 0, s.width(load)
+	probing, held := s.probing(r, s.width(load))
+	est.Seconds = est.training + probing
+	est.Bytes = int64(min(math.MaxInt64/2, baseBytes+taskBytes*float64(len(s.tasks))+datasetCopies*float64(s.bytes)+
+		(nodeBytes*float64(most.taken)+edgeBytes*float64(most.edges))*sum/defaultWidthSum+pastBytes*float64(most.past)+
+		most.host+held+float64(load.Bytes)+s.encoderBytes(load, most.taken)+
+		s.columnBytes(load)+layerBytes(load)+s.snapshotBytes(load)))
+	return est
+}
+
+// probing is what the probes take to score embeddings of a width, and the memory of these. A method's own classifier
+// has none.
+func (s *shape) probing(r *Run, width float64) (seconds, bytes float64) {
+	rows, nodes, classes := 0, 0, 0
 	for _, t := range s.tasks {
-		rows, classes = rows+t.train, classes+t.classes
-		if probed = rows; r.ProbeRows > 0 {
+		rows, nodes, classes = rows+t.train, nodes+t.nodes, classes+t.classes
+		probed := rows
+		if r.ProbeRows > 0 {
 			probed = min(rows, r.ProbeRows)
 		}
 		for _, p := range r.Probes {
-			c := probeSeconds[p]
-			est.Seconds += c.once + float64(probed)*width*(c.entry+c.class*float64(classes))
+			if c, fitted := probeSeconds[p]; fitted {
+				seconds += c.once + float64(probed)*width*(c.entry+c.class*float64(classes))
+				bytes = width * float64(embeddedBytes*nodes+probeBytes*probed+heldBytes*(nodes-rows))
+			}
 		}
 	}
-	est.Bytes = int64(min(math.MaxInt64/2, baseBytes+datasetCopies*float64(s.bytes)+
-		(nodeBytes*float64(most.taken)+edgeBytes*float64(most.edges))*sum/defaultWidthSum+
-		most.host+embeddedBytes*float64(nodes)*width+probeBytes*float64(probed)*width+
-		4*float64(load.EncoderWidth)*float64(2*s.columns+3*min(most.taken, load.EncoderNodes))+float64(load.Bytes)+
-		s.columnBytes(load)+layerBytes(load)+s.snapshotBytes(load)))
-	return est
+	return seconds, bytes
 }
 
 // batch is what steps on a task take.
@@ -271,6 +284,11 @@ func (s *shape) columnBytes(l method.Load) float64 {
 		return 4 * 512 * float64(s.columns)
 	}
 	return 4 * 4 * float64(cmp.Or(l.Hidden, l.Out)) * float64(s.columns)
+}
+
+// encoderBytes is the memory of a random encoder's weights, and of what it embeds at once of some nodes.
+func (s *shape) encoderBytes(l method.Load, nodes int) float64 {
+	return 4 * float64(l.EncoderWidth) * float64(encoderCopies*s.columns+3*min(nodes, l.EncoderNodes))
 }
 
 // layerBytes is the memory of the weights between two layers, with their gradient, Adam's two moments, and the copy of

@@ -409,6 +409,8 @@ func TestFloat32Extremes(t *testing.T) {
 		plan, miss := run(cost, transport.SinkhornConfig{Epsilon: 1e-5, Sweeps: 5, Domain: transport.LogDomain})
 		require.True(t, finite(miss))
 		require.InDelta(t, 1, floats.Sum(plan), 1e-2, "float32 has two digits left of f/ε near 1e5")
+		plan, _ = run(cost, transport.SinkhornConfig{Epsilon: 0.002, Sweeps: 30, CostRange: 2})
+		require.InDelta(t, 1, floats.Sum(plan), 1e-3)
 		_, miss = run(cost, transport.SinkhornConfig{Epsilon: 1e-5, Sweeps: 5, Domain: transport.KernelDomain})
 		require.False(t, finite(miss), "the kernel underflowed and the error says so")
 		for _, bad := range []*mat.Dense{nan, inf} {
