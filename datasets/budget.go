@@ -55,3 +55,12 @@ func room(what string, bytes float64) error {
 	}
 	return fmt.Errorf("datasets: generated graph: %w", lack(what+" take", bytes, free))
 }
+
+// roomy returns out with room for more of all elements. It takes four times as much as has come, so that few copies
+// reach the exact length.
+func roomy[T any](out []T, more, all int) []T {
+	if len(out)+more <= cap(out) {
+		return out
+	}
+	return append(make([]T, 0, min(max(4*len(out), len(out)+more), all)), out...)
+}

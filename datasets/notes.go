@@ -74,3 +74,16 @@ func outweighs(x *graph.Features) (column int, ok bool) {
 	}
 	return 0, false
 }
+
+// mostClasses bounds the lines of noteClasses: a graph may have a million classes of one node.
+const mostClasses = 20
+
+// noteClasses notes a line for each of the first classes, and how many others there are.
+func (s *Stream) noteClasses(classes []int32, line func(c int32) string) {
+	for _, c := range classes[:min(len(classes), mostClasses)] {
+		s.note("%s", line(c))
+	}
+	if others := len(classes) - mostClasses; others > 0 {
+		s.note("the same holds for other classes: %d", others)
+	}
+}

@@ -306,15 +306,6 @@ func elements[T int32 | int64 | float32](a *npyArray, convert func(raw []byte) (
 	return out, nil
 }
 
-// roomy returns out with room for more of all elements. It takes four times as much as has come, so that few copies
-// reach the exact length.
-func roomy[T any](out []T, more, all int) []T {
-	if len(out)+more <= cap(out) {
-		return out
-	}
-	return append(make([]T, 0, min(max(4*len(out), len(out)+more), all)), out...)
-}
-
 // index is the place of an element in its array, as NumPy writes it.
 func (a *npyArray) index(k int) string {
 	if len(a.shape) != 2 {

@@ -202,19 +202,6 @@ func (s *Stream) note(format string, args ...any) {
 	s.Notes = append(s.Notes, fmt.Sprintf(format, args...))
 }
 
-// mostClasses bounds the notes of one kind: a graph may have a million classes of one node.
-const mostClasses = 20
-
-// noteClasses notes a line for each of the first classes, and how many more there are.
-func (s *Stream) noteClasses(classes []int32, line func(c int32) string) {
-	for _, c := range classes[:min(len(classes), mostClasses)] {
-		s.note("%s", line(c))
-	}
-	if more := len(classes) - mostClasses; more > 0 {
-		s.note("the same holds for %d more classes", more)
-	}
-}
-
 // checkDataset guards against datasets that were put together by hand.
 func checkDataset(ds *Dataset) error {
 	n := ds.Graph.NumNodes()

@@ -114,7 +114,7 @@ func TestNotesOfManyClasses(t *testing.T) {
 	s, err := NewStream(labeled(slices.Concat([]int{9, 9}, slices.Repeat([]int{1}, 25))...), StreamOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "class 21 was removed: it has 1 nodes, fewer than 2, so later classes move up", s.Notes[19])
-	require.Equal(t, "the same holds for 5 more classes", s.Notes[20])
+	require.Equal(t, "the same holds for other classes: 5", s.Notes[20])
 	require.Len(t, s.Notes, 22, "and one on the edges")
 }
 

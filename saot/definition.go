@@ -82,7 +82,8 @@ func variant(fix func(c *Config), name, paper, summary string) method.Definition
 // load is the work of a task. A linear encoder has no hidden layer. The layers of a GAT count with all heads.
 func (c *Config) load() method.Load {
 	l := method.Load{Epochs: c.Epochs, Hidden: c.Encoder.Hidden, Out: c.Encoder.Out, WholeGraph: c.Encoder.WholeGraph,
-		Batch: c.Points, Halved: c.DistillBuffered, Spread: c.Encoder.Spread(), Replayed: c.Buffer, Width: c.Encoder.Out}
+		Batch: c.Points, Halved: c.DistillBuffered, Spread: c.Encoder.Spread(), Replayed: c.Buffer,
+		Width: c.Encoder.Out}
 	if c.Encoder.Kind == encoder.Linear {
 		l.Hidden = l.Out
 	}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"time"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/check"
@@ -65,31 +63,18 @@ func asRecorded[T any](open opener[T]) opener[T] {
 
 // openStream opens the stream of a run in a folder, whose settings are in a file.
 func openStream(ctx context.Context, r *experiment.Run) (*stream, error) {
-	s, err := watched(ctx, r, r.OpenStream)
+	s, err := interruptible(ctx, loading, r.OpenStream)
 	return s, whereNamed(r, check.InFiles(err, datasets.StreamOptions{}))
 }
 
 // openNew opens the stream of a run that flags describe.
 func openNew(ctx context.Context, r *experiment.Run) (*stream, error) {
-	s, err := watched(ctx, r, r.OpenStream)
+	s, err := interruptible(ctx, loading, r.OpenStream)
 	return s, inFlags(err)
 }
 
 func openDataset(ctx context.Context, r *experiment.Run) (*datasets.Dataset, error) {
-	return watched(ctx, r, r.OpenDataset)
-}
-
-// patience is how long data load without a word.
-const patience = 3 * time.Second
-
-// watched loads data. On a terminal it says so if that takes longer than a moment, as a file of gigabytes does that is
-// read for the first time.
-func watched[T any](ctx context.Context, r *experiment.Run, load func() (*T, error)) (*T, error) {
-	if isTerminal(os.Stderr) {
-		say := time.AfterFunc(patience, func() { _, _ = fmt.Fprintf(os.Stderr, "loading %s …\n", r.Dataset) })
-		defer say.Stop()
-	}
-	return interruptible(ctx, "the data were loaded: nothing was begun", load)
+	return interruptible(ctx, loading, r.OpenDataset)
 }
 
 // whereNamed adds to the error of a missing graph that the run's settings name it, since no flag did.
@@ -99,3 +84,5 @@ func whereNamed(r *experiment.Run, err error) error {
 	}
 	return err
 }
+
+const loading = "the data were loaded: nothing was begun"

@@ -99,7 +99,7 @@ func scores(t *testing.T, dir string) *continual.Result {
 	return r
 }
 
-// A run that is stopped at any moment and resumed has the matrices and the recording of one that was not stopped.
+// A run that is killed or interrupted, and resumed, has the matrices and the recording of one that was not stopped.
 // --keep-model is remembered, or may stand next to --resume.
 func TestKilledRunsResumeToTheSameMatrices(t *testing.T) {
 	binary := build(t)

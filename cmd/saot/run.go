@@ -147,14 +147,7 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	open := opener[stream](openNew)
-	if o.resume != "" {
-		open = openStream
-	}
-	if o.resume != "" && !cmd.Flags().Changed("data") {
-		open = asRecorded(open)
-	}
-	stream, err := open(ctx, r)
+	stream, err := o.open(cmd, r)
 	if err != nil {
 		return err
 	}
@@ -188,6 +181,21 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	return o.print(cmd.OutOrStdout(), runAsJSON(result, dir), func(out io.Writer) error {
 		return summarize(out, result, dir)
 	})
+}
+
+// open opens the stream of the run.
+func (o *runOptions) open(cmd *cobra.Command, r *experiment.Run) (*stream, error) {
+	open := opener[stream](openNew)
+	if o.resume != "" {
+		open = openStream
+	}
+	if o.resume != "" && !cmd.Flags().Changed("data") {
+		open = asRecorded(open)
+	}
+	if o.log == logProgress {
+		defer waiting(cmd.ErrOrStderr(), "loading "+r.Dataset)()
+	}
+	return open(cmd.Context(), r)
 }
 
 // openEngine opens the engine of a run; a name that no engine has is a usage error.

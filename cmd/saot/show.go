@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
@@ -104,6 +105,18 @@ func (s *show) start(st *stream, info engine.Info) {
 func isTerminal(out io.Writer) bool {
 	f, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd())) && takesEscapes(f)
+}
+
+// patience is how long a command may take to begin before it says why.
+const patience = 3 * time.Second
+
+// waiting says on a terminal what a command waits for, unless the function that it returns is called before long.
+func waiting(out io.Writer, what string) (done func()) {
+	if !isTerminal(out) {
+		return func() {}
+	}
+	say := time.AfterFunc(patience, func() { _, _ = fmt.Fprintf(out, "%s …\n", what) })
+	return func() { say.Stop() }
 }
 
 func newBar(out io.Writer, parts int) *progressbar.ProgressBar {

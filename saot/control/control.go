@@ -25,7 +25,7 @@ func define(order int, name, summary string, reads []string, fresh func(b method
 	}
 }
 
-// loading gives a control another load than that of embeddings as wide as SAOT's, which cost nothing.
+// loading gives a control another load than that of embeddings as wide as SAOT's, which take no time.
 func loading(d method.Definition, load func(c *saot.Config) method.Load) method.Definition {
 	d.Load = func(s method.Settings) method.Load { return load(s.(*saot.Config)) }
 	return d

@@ -32,9 +32,13 @@ func init() {
 		return method.Load{Width: c.Encoder.Out, Encoded: true, WholeGraph: c.Encoder.WholeGraph}
 	}
 	method.Register(loading(define(6, "random", "saot's encoder before training", shape, newFixedRandom), encoded))
-	method.Register(loading(define(7, "random-calibrated", "the same with BatchNorm's statistics of the tasks seen",
-		append(shape, "encoder.momentum", "encoder.sample_fan_out", "epochs", "buffer", "fan_out"), newCalibrated),
-		encoded))
+	calibrated := define(7, "random-calibrated", "the same with BatchNorm's statistics of the tasks seen",
+		append(shape, "encoder.momentum", "encoder.sample_fan_out", "epochs", "buffer", "fan_out"), newCalibrated)
+	method.Register(loading(calibrated, func(c *saot.Config) method.Load {
+		l := encoded(c)
+		l.Replayed = c.Buffer
+		return l
+	}))
 }
 
 func newFixedRandom(b method.Build, c *saot.Config) (continual.Method, error) {

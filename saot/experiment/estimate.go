@@ -132,12 +132,5 @@ func (e *estimator) model(r *Run) Estimate {
 	if e.shapes[key] == nil {
 		e.shapes[key] = shapeOf(r)
 	}
-	est := e.shapes[key].estimate(r)
-	if engine.IsDouble(r.Engine) {
-		est.Seconds, est.training = doubleTimes*est.Seconds, doubleTimes*est.training
-	}
-	return est
+	return e.shapes[key].estimate(r)
 }
-
-// doubleTimes is how many times as long a run takes in float64 (docs/howto/reproduce.md).
-const doubleTimes = 2

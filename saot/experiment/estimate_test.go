@@ -237,6 +237,7 @@ func TestEstimateInFloat64(t *testing.T) {
 	both := s.Estimates()
 	require.Positive(t, both[0].Seconds)
 	require.InEpsilon(t, 2*both[0].Seconds, both[1].Seconds, 1e-9)
+	require.Equal(t, 2*both[0].Bytes, both[1].Bytes)
 }
 
 // Epochs of every name may differ between runs of the same settings.
@@ -341,7 +342,8 @@ func TestEstimateOfTheLargestTask(t *testing.T) {
 	require.EqualValues(t, 1000*(nodeBytes/4+held), more("random", 1000, 2000))
 	require.EqualValues(t, 1e6*held, more("random", 20_000, 1_020_000))
 	require.EqualValues(t, 1000*(hostBytes*10+held/256*10), more("propagated", 1000, 2000))
-	require.EqualValues(t, 1000*(hostBytes*10+held), more("propagated-pca", 1000, 2000))
+	require.EqualValues(t, 1000*(hostBytes*256+held), more("propagated-pca", 1000, 2000))
+	require.EqualValues(t, 100*nodeBytes/4, bytes("random-calibrated", 100, 1000)-bytes("random", 100, 1000))
 	require.EqualValues(t, 1000*(hostBytes+held/256), more("majority", 1000, 2000))
 }
 
@@ -414,6 +416,7 @@ func TestEstimateOfColumns(t *testing.T) {
 	narrow, wide := settings("cat", width("1000")), settings("cat", width("2000"))
 	require.GreaterOrEqual(t, bytes(wide, 5000, 1)-bytes(narrow, 5000, 1), int64(4*1000*5000))
 	require.GreaterOrEqual(t, bytes(wide, 1, 5000)-bytes(narrow, 1, 5000), int64(4*1000*5000))
+	require.GreaterOrEqual(t, bytes(wide, 5000, 100_000)-bytes(wide, 1, 100_000), int64(4*5000*100_000))
 	gat := settings("trace", fields.Change{Path: "encoder", Value: fields.Value{Text: "gat"}})
 	require.Greater(t, bytes(gat, 1, 1), int64(4<<30))
 }

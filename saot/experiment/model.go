@@ -13,6 +13,7 @@ import (
 	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/memory"
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/method"
 )
 
@@ -108,8 +109,8 @@ func bytesOf(g *graph.Graph) int64 {
 }
 
 // The model's constants. Those of seconds are fitted to the times in results, of runs on two cores, two at a time and
-// next to other jobs: go run ./bench/estimate says how far off they are. The others are chosen by eye, on the large
-// side.
+// next to other jobs. Those of bytes are chosen so that the peaks of nearly all of these runs lie below. go run
+// ./bench/estimate says how far off both are.
 const (
 	taskSeconds     = 1.4     // a task that is trained on: its graphs are compiled
 	stepSeconds     = 0.018   // a training step
@@ -131,8 +132,8 @@ const (
 	edgeBytes       = 512     // an edge of a graph taken whole: sums of 16 neighbors, in a few products at once
 	hostBytes       = 24      // an entry of what a method without an encoder makes of a task
 	embeddedBytes   = 4       // an entry of the embeddings, which are held until the probes have scored all tasks
-	probeBytes      = 80      // the same of a node that the converged probe is fitted to: copies, and a share of the scores
-	heldBytes       = 8       // the same of a node that is not for training: copies
+	probeBytes      = 80      // an entry of those that a probe is fitted to: its copies, and a share of the scores
+	heldBytes       = 8       // an entry of those of nodes that are not for training: its copies
 	datasetCopies   = 2.5     // the arrays, those of the tasks, and what is made of them
 	defaultWidths   = 512 * 256
 	defaultWidthSum = 512 + 256
@@ -176,8 +177,15 @@ func (s *shape) estimate(r *Run) Estimate {
 		(nodeBytes*float64(most.taken)+edgeBytes*float64(most.edges))*sum/defaultWidthSum+pastBytes*float64(most.past)+
 		most.host+held+float64(load.Bytes)+s.encoderBytes(load, most.taken)+
 		s.columnBytes(load)+layerBytes(load)+s.snapshotBytes(load)))
+	if engine.IsDouble(r.Engine) {
+		est.Seconds, est.training = doubleTimes*est.Seconds, doubleTimes*est.training
+		est.Bytes *= doubleTimes
+	}
 	return est
 }
+
+// doubleTimes is how many times as long a run takes in float64, and as much memory (docs/howto/reproduce.md).
+const doubleTimes = 2
 
 // probing is what the probes take to score embeddings of a width, and the memory of these. A method's own classifier
 // has none.
@@ -239,13 +247,14 @@ func (s *shape) training(r *Run, load method.Load, b *batch) (seconds float64) {
 // untrained is training for a method that takes no step. A graph that is too large for the engine is embedded in parts.
 func (s *shape) untrained(load method.Load, b *batch) (seconds float64) {
 	if load.Encoded {
-		b.taken = min(b.nodes, cmp.Or(load.WholeGraph, b.nodes))
+		whole := b.nodes + b.replayed
+		b.taken = min(whole, cmp.Or(load.WholeGraph, whole))
 		return 0
 	}
 	columns := s.width(load)
 	if load.Factored {
-		columns = float64(s.columns)
-		seconds = factoredSeconds * float64(b.nodes) * columns
+		seconds = factoredSeconds * float64(b.nodes) * float64(s.columns)
+		columns = max(columns, float64(s.columns))
 	}
 	b.host = hostBytes * float64(b.nodes) * columns
 	return seconds
@@ -286,9 +295,14 @@ func (s *shape) columnBytes(l method.Load) float64 {
 	return 4 * 4 * float64(cmp.Or(l.Hidden, l.Out)) * float64(s.columns)
 }
 
-// encoderBytes is the memory of a random encoder's weights, and of what it embeds at once of some nodes.
+// encoderBytes is the memory of a random encoder's weights, and of what it embeds at once of some nodes. If it does not
+// embed all of them at once, their propagated features are held.
 func (s *shape) encoderBytes(l method.Load, nodes int) float64 {
-	return 4 * float64(l.EncoderWidth) * float64(encoderCopies*s.columns+3*min(nodes, l.EncoderNodes))
+	bytes := 4 * float64(l.EncoderWidth) * float64(encoderCopies*s.columns+3*min(nodes, l.EncoderNodes))
+	if l.EncoderWidth > 0 && nodes > l.EncoderNodes {
+		bytes += 4 * float64(s.columns) * float64(nodes)
+	}
+	return bytes
 }
 
 // layerBytes is the memory of the weights between two layers, with their gradient, Adam's two moments, and the copy of

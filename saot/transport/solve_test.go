@@ -56,7 +56,8 @@ func TestPlainVersionAgrees(t *testing.T) {
 	require.NoError(t, err)
 	var fused GromovResult
 	require.NoError(t, solver.Solve(&fused, GromovProblem{Feature: cost, Structure1: a, Structure2: b, Mu: mu, Nu: nu}))
-	graphs := plain.Graphs{Feature: rowsOf(cost), A: rowsOf(a.dense()), B: rowsOf(b.dense()), Mu: mu, Nu: nu, Sigma: cfg.Sigma}
+	graphs := plain.Graphs{Feature: rowsOf(cost), A: rowsOf(a.dense()), B: rowsOf(b.dense()), Mu: mu, Nu: nu,
+		Sigma: cfg.Sigma}
 	want := plain.FusedGromov(graphs, epsilon, 3, 3000)
 	require.Less(t, maxDiff(fused.Plan, fromRows(want)), 1e-12)
 
