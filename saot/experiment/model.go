@@ -124,7 +124,7 @@ const (
 	embeddedSeconds = 1.9e-9  // an entry of the embeddings by a random encoder
 	factoredSeconds = 6e-7    // an entry, zeros too, of a task's propagated features that are factored
 
-	baseBytes       = 700e6   // the program and its engine
+	baseBytes       = 650e6   // the program and its engine
 	taskBytes       = 12e6    // a task: its compiled graphs
 	pastBytes       = 150e6   // a network of a past task in a step: what it adds to that step's graphs
 	encoderCopies   = 6       // of the weights of a random encoder
