@@ -132,8 +132,8 @@ const (
 	edgeBytes       = 512     // an edge of a graph taken whole: sums of 16 neighbors, in a few products at once
 	hostBytes       = 24      // an entry of what a method without an encoder makes of a task
 	embeddedBytes   = 4       // an entry of the embeddings, which are held until the probes have scored all tasks
-	probeBytes      = 80      // an entry of those that a probe is fitted to: its copies, and a share of the scores
-	heldBytes       = 8       // an entry of those of nodes that are not for training: its copies
+	probeBytes      = 80      // an entry of the embeddings that a probe is fitted to: copies, and a share of the scores
+	heldBytes       = 8       // an entry of the embeddings of nodes that are not for training: copies
 	datasetCopies   = 2.5     // the arrays, those of the tasks, and what is made of them
 	defaultWidths   = 512 * 256
 	defaultWidthSum = 512 + 256
