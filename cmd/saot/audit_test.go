@@ -17,8 +17,7 @@ func runKept(t *testing.T, more ...string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "run")
 	args := []string{"run", "--engine", "go", "--dataset", ownGraph(t), "--keep-model", "--out", out}
-	status, _, stderr := call(t, append(args, more...)...)
-	require.Zero(t, status, stderr)
+	told(t, append(args, more...)...)
 	require.FileExists(t, filepath.Join(out, continual.ModelFile))
 	require.NoFileExists(t, filepath.Join(out, continual.CheckpointFile))
 	return out
@@ -36,15 +35,14 @@ func edit(t *testing.T, dir string, change func(r *continual.Result)) {
 
 func TestAudit(t *testing.T) {
 	first, second := runKept(t, tinyLearner...), runKept(t, "--method", "propagated-pca")
-	status, stdout, stderr := call(t, "audit", first, second)
-	require.Zero(t, status, stdout+stderr)
+	stdout := told(t, "audit", first, second)
 	require.Equal(t, 8, strings.Count(stdout, "largest difference 0 "), stdout)
 	require.Contains(t, stdout, first+": confirmed (saot on own, seed 0)")
 	require.Contains(t, stdout, second+": confirmed (propagated-pca on own, seed 0)")
 
 	good := scores(t, first)
 	edit(t, first, func(r *continual.Result) { r.Scores[0].Matrix[1][0]--; r.Scores[1].AP++ })
-	status, stdout, stderr = call(t, "audit", first, second)
+	status, stdout, stderr := call(t, "audit", first, second)
 	require.Equal(t, exitFailure, status)
 	require.Equal(t, "saot: 1 of 2 results not confirmed\n", stderr)
 	require.Contains(t, stdout, first+": not confirmed")
@@ -52,7 +50,7 @@ func TestAudit(t *testing.T) {
 	require.Contains(t, stdout, "wrong: task-il, paper: AP is recorded as ")
 	require.Contains(t, stdout, second+": confirmed", "the rest is audited all the same")
 	for _, args := range [][]string{{"show", first}, {"export", first, "--out", t.TempDir()}} {
-		status, stdout, stderr = call(t, args...)
+		status, stdout, stderr := call(t, args...)
 		require.Equal(t, exitFailure, status, args)
 		require.Contains(t, stderr, "is recorded as ")
 		require.Empty(t, stdout)
@@ -60,22 +58,19 @@ func TestAudit(t *testing.T) {
 	require.NoError(t, good.WriteFile(filepath.Join(first, continual.ResultFile)))
 
 	// A result's own name means its run, with the model next to it.
-	status, stdout, stderr = call(t, "audit", filepath.Join(first, continual.ResultFile))
-	require.Zero(t, status, stdout+stderr)
+	stdout = told(t, "audit", filepath.Join(first, continual.ResultFile))
 	require.Contains(t, stdout, first+": confirmed (saot on own, seed 0)")
 
 	// A folder of runs is searched, and what is wrong in it hides nothing.
 	sweep := t.TempDir()
 	require.NoError(t, os.CopyFS(filepath.Join(sweep, "a", "first"), os.DirFS(first)))
 	require.NoError(t, os.CopyFS(filepath.Join(sweep, "second"), os.DirFS(second)))
-	status, stdout, stderr = call(t, "audit", sweep)
-	require.Zero(t, status, stdout+stderr)
+	stdout = told(t, "audit", sweep)
 	require.Contains(t, stdout, filepath.Join(sweep, "a", "first")+": confirmed (saot on own, seed 0)")
 	require.Contains(t, stdout, filepath.Join(sweep, "second")+": confirmed (propagated-pca on own, seed 0)")
 	write(t, filepath.Join(sweep, "a", "first", continual.ResultFile), "{")
 	packed := filepath.Join(sweep, "z"+continual.PackedExt)
-	_, _, stderr = call(t, "pack", second, "--output", packed)
-	require.Empty(t, stderr)
+	told(t, "pack", second, "--output", packed)
 	status, stdout, stderr = call(t, "audit", sweep)
 	require.Equal(t, exitFailure, status)
 	require.Equal(t, "saot: 1 of 3 results not confirmed\n", stderr)
@@ -92,14 +87,13 @@ func TestAudit(t *testing.T) {
 		"model is damaged":                          append(model[:len(model)-1:len(model)-1], model[len(model)-1]^1),
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(first, continual.ModelFile), data, 0o600))
-		status, stdout, _ = call(t, "audit", first)
+		status, stdout, _ := call(t, "audit", first)
 		require.Equal(t, exitFailure, status)
 		require.Contains(t, stdout, want)
 	}
 
 	require.NoError(t, os.Remove(filepath.Join(first, continual.ModelFile)))
-	status, stdout, _ = call(t, "audit", first)
-	require.Zero(t, status)
+	stdout = told(t, "audit", first)
 	require.Contains(t, stdout, first+": consistent")
 	require.Contains(t, stdout, "note: there is no kept learner: nothing was embedded again")
 }
@@ -114,9 +108,7 @@ func TestAuditRefuses(t *testing.T) {
 	require.Contains(t, stdout, continual.ResultFile)
 
 	dir := runKept(t, "--method", "majority")
-	status, _, stderr = call(t, "audit", "--engine", "abacus", dir)
-	require.Equal(t, exitUsage, status, stderr)
-	require.Contains(t, stderr, `"abacus"`)
+	refused(t, exitUsage, `"abacus"`, "audit", "--engine", "abacus", dir)
 
 	// Where the settings name no engine, the one of the result is asked for, not the fastest here.
 	edit(t, dir, func(r *continual.Result) { r.Engine.Name = "slide-rule" })
@@ -141,9 +133,7 @@ func TestAuditRefuses(t *testing.T) {
 	status, stdout, _ = call(t, "audit", dir, "--engine", "xla:./config.so")
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stdout, "cannot be used", "it is opened")
-	status, _, stderr = call(t, "run", "--resume", dir)
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, dir+" names the engine xla:./config.so")
+	refused(t, exitFailure, dir+" names the engine xla:./config.so", "run", "--resume", dir)
 	require.NoError(t, os.WriteFile(path, data, 0o600))
 
 	var config map[string]any // settings that are not those of the result
@@ -180,8 +170,7 @@ func TestRunsFindMovedData(t *testing.T) {
 		require.Equal(t, exitFailure, status)
 		require.Contains(t, stdout+stderr, "fetch it with saot data get cora-ml --data "+moved+"; or set")
 		t.Setenv("SAOT_DATA", data)
-		status, stdout, stderr = call(t, args...)
-		require.Zero(t, status, stdout+stderr)
+		told(t, args...)
 		status, stdout, stderr = call(t, append(args, "--data", dir)...)
 		require.Equal(t, exitFailure, status)
 		require.Contains(t, stdout+stderr, "saot data get cora-ml --data "+dir)

@@ -16,8 +16,7 @@ import (
 )
 
 func TestDataList(t *testing.T) {
-	status, stdout, stderr := call(t, "data", "list", "--data", t.TempDir())
-	require.Zero(t, status, stderr)
+	stdout := told(t, "data", "list", "--data", t.TempDir())
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
 	require.Len(t, lines, len(datasets.Catalog())+1)
 	require.Regexp(t, `(?m)^ogbn-products +2,449,029 +47 +23 +no `, stdout)
@@ -34,8 +33,7 @@ func TestDataInfo(t *testing.T) {
 		require.Contains(t, stdout, words)
 	}
 	for _, e := range datasets.Catalog() {
-		status, _, stderr := call(t, "data", "info", e.Name)
-		require.Zero(t, status, stderr)
+		told(t, "data", "info", e.Name)
 	}
 }
 
@@ -108,15 +106,12 @@ func TestDataGetInterrupted(t *testing.T) {
 func TestDataRound(t *testing.T) {
 	source := fixture.RealFile(t, "uai.npz")
 	dir := filepath.Join(t.TempDir(), "data")
-	status, stdout, stderr := call(t, "data", "import", "uai", source, "--data", dir)
-	require.Zero(t, status, stderr)
+	stdout := told(t, "data", "import", "uai", source, "--data", dir)
 	require.Contains(t, stdout, "known copy")
 	require.Contains(t, stdout, filepath.Join(dir, "uai.npz"))
-	status, stdout, stderr = call(t, "data", "get", "uai", "--data", dir)
-	require.Zero(t, status, stderr)
+	stdout = told(t, "data", "get", "uai", "--data", dir)
 	require.Contains(t, stdout, "known copy")
-	status, stdout, stderr = call(t, "data", "verify", "--data", dir)
-	require.Zero(t, status, stderr)
+	stdout = told(t, "data", "verify", "--data", dir)
 	require.Regexp(t, `(?m)^uai +known copy .*c58c5fe6`, stdout)
 	require.Regexp(t, `(?m)^cora-ml +missing `, stdout)
 
@@ -125,7 +120,7 @@ func TestDataRound(t *testing.T) {
 	_, err = f.WriteString("!")
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
-	status, stdout, stderr = call(t, "data", "verify", "uai", "--data", dir)
+	status, stdout, stderr := call(t, "data", "verify", "uai", "--data", dir)
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stdout, "it has changed")
 	require.Contains(t, stderr, "wrong files: uai.npz")

@@ -39,8 +39,7 @@ func TestDirectionIsRecorded(t *testing.T) {
 	data, dir := ownGraph(t), t.TempDir()
 	run := func(name string, more ...string) (string, *continual.Result) {
 		out := filepath.Join(dir, name)
-		status, _, stderr := call(t, control("propagated", append(more, "--dataset", data, "--out", out)...)...)
-		require.Zero(t, status, stderr)
+		told(t, control("propagated", append(more, "--dataset", data, "--out", out)...)...)
 		return out, scores(t, out)
 	}
 	out, directed := run("directed", "--direction", "directed")
@@ -60,12 +59,9 @@ func TestDirectionIsRecorded(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, s.Tasks[0].Graph.Adjacency.Directed)
 	require.NoError(t, os.Remove(filepath.Join(out, continual.ResultFile))) // so that all is done again
-	status, _, stderr := call(t, "run", "--resume", out)
-	require.Zero(t, status, stderr)
+	told(t, "run", "--resume", out)
 	again := scores(t, out)
 	require.Equal(t, directed.Dataset, again.Dataset)
 	require.Equal(t, directed.Scores, again.Scores)
-	status, _, stderr = call(t, "run", "--resume", out, "--direction", "undirected")
-	require.Equal(t, exitUsage, status)
-	require.Contains(t, stderr, "drop --direction")
+	refused(t, exitUsage, "drop --direction", "run", "--resume", out, "--direction", "undirected")
 }

@@ -22,8 +22,7 @@ func embedded(t *testing.T, args ...string) (head []string, lines map[string][]s
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "z.csv")
 	for range 2 { // the second time in the first one's place
-		status, _, stderr := call(t, append([]string{"embed", "-o", path}, args...)...)
-		require.Zero(t, status, stderr)
+		told(t, append([]string{"embed", "-o", path}, args...)...)
 	}
 	f, err := os.Open(path)
 	require.NoError(t, err)
@@ -110,9 +109,8 @@ func TestEmbedAnotherGraph(t *testing.T) {
 
 	write(t, filepath.Join(other, "features.csv"), "1,2\n0,3\n0,0\n")
 	path := filepath.Join(t.TempDir(), "z.csv")
-	status, _, stderr := call(t, "embed", dir, "--dataset", other, "-o", path)
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, other+" has 2 feature columns, and the encoder in "+dir+" takes another number")
+	refused(t, exitFailure, other+" has 2 feature columns, and the encoder in "+dir+" takes another number", "embed",
+		dir, "--dataset", other, "-o", path)
 	require.NoFileExists(t, path)
 }
 

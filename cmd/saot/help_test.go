@@ -48,15 +48,13 @@ func TestHelpFits(t *testing.T) {
 
 // Help of a run shows ten flags; the rest stand in the sections that the settings have, none in a rest.
 func TestHelpOfARun(t *testing.T) {
-	status, short, stderr := call(t, "run", "--help")
-	require.Zero(t, status, stderr)
+	short := told(t, "run", "--help")
 	require.Contains(t, short,
 		"saot run --help-all lists more flags: data, split, method and training, encoder, views, "+
 			"transport,\nloss, memory, probes, output.")
 	require.NotContains(t, short, "--epsilon")
 	require.Equal(t, 12, strings.Count(short, "\n      --")+strings.Count(short, "\n  -h, --"), short)
-	status, full, stderr := call(t, "run", "--help-all", "--epochs", "x")
-	require.Zero(t, status, stderr)
+	full := told(t, "run", "--help-all", "--epochs", "x")
 	at := 0
 	for _, title := range []string{"Data:", "Split:", "Method and training:", "Encoder:", "Views:", "Transport:",
 		"Loss:", "Memory:", "Probes:", "Output:", "Help:"} {
@@ -80,8 +78,7 @@ func TestHelpOfARun(t *testing.T) {
 // With a method, help lists its flags, each in a section, with its defaults on the dataset and for the preset.
 func TestHelpOfAMethod(t *testing.T) {
 	for _, d := range method.All() {
-		status, full, stderr := call(t, "run", "--method", d.Name, "--help-all")
-		require.Zero(t, status, stderr)
+		full := told(t, "run", "--method", d.Name, "--help-all")
 		flags := newRunCommand().Flags()
 		own := map[string]bool{}
 		for _, field := range d.Fields(d.Defaults(datasets.RecipeSynthetic, method.Default)) {
@@ -94,14 +91,14 @@ func TestHelpOfAMethod(t *testing.T) {
 		})
 		require.NotContains(t, full, "\nFlags:\n", "every flag has a section")
 	}
-	_, full, _ := call(t, "run", "--help-all", "--method", "gbt", "--preset", "fast")
+	full := told(t, "run", "--help-all", "--method", "gbt", "--preset", "fast")
 	require.Regexp(t, `--decay float +weight decay of AdamW \(default 1e-05\)`, full)
 	require.Regexp(t, `--epochs int +per task: .* \(default 30\)`, full)
-	_, full, _ = call(t, "run", "--help-all", "--dataset", "synthetic")
+	full = told(t, "run", "--help-all", "--dataset", "synthetic")
 	require.Regexp(t, `--points int .*\(default 80\)`, full)
-	_, full, _ = call(t, "run", "--help-all", "--dataset", "synthetic:400")
+	full = told(t, "run", "--help-all", "--dataset", "synthetic:400")
 	require.Regexp(t, `--points int .*\(default 256\)`, full)
-	_, full, _ = call(t, "run", "--help-all")
+	full = told(t, "run", "--help-all")
 	require.Regexp(t, `(?s)--points int [^-]*; 80\s+for\s+the\s+dataset\s+synthetic\s+\(default\s+256\)`, full)
 }
 
@@ -147,8 +144,7 @@ func TestOnePrefix(t *testing.T) {
 }
 
 func TestVersionFlag(t *testing.T) {
-	status, stdout, stderr := call(t, "--version")
-	require.Zero(t, status, stderr)
+	stdout := told(t, "--version")
 	require.Regexp(t, `^saot \S+.*, go1\.\d+`, stdout)
 }
 
@@ -179,11 +175,9 @@ func TestCompletion(t *testing.T) {
 		"gbt\t":           {"methods", "g"},
 		"kubernetes\n":    {"sweep", "--launcher", ""},
 	} {
-		status, stdout, stderr := call(t, append([]string{"__complete"}, args...)...)
-		require.Zero(t, status, stderr)
+		stdout := told(t, append([]string{"__complete"}, args...)...)
 		require.Contains(t, "\n"+stdout, want, "%v", args)
 	}
-	status, stdout, _ := call(t, "completion", "bash")
-	require.Zero(t, status)
+	stdout := told(t, "completion", "bash")
 	require.Contains(t, stdout, "__start_saot")
 }

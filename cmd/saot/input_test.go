@@ -43,6 +43,23 @@ func call(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	return status, out.String(), errs.String()
 }
 
+// told is what a command prints, which must succeed.
+func told(t *testing.T, args ...string) string {
+	t.Helper()
+	status, stdout, stderr := call(t, args...)
+	require.Zero(t, status, "%v\n%s%s", args, stdout, stderr)
+	return stdout
+}
+
+// refused is what a command says as it ends with exit, which must hold want.
+func refused(t *testing.T, exit int, want string, args ...string) string {
+	t.Helper()
+	status, _, stderr := call(t, args...)
+	require.Equal(t, exit, status, "%v\n%s", args, stderr)
+	require.Contains(t, stderr, want, "%v", args)
+	return stderr
+}
+
 func write(t *testing.T, path, text string) {
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
@@ -185,9 +202,7 @@ func TestDatasetWithoutItsDot(t *testing.T) {
 	for name, want := range map[string]string{"mine": "there is a folder mine: write ./mine",
 		"graph.zip": "there is a file graph.zip: write ./graph.zip"} {
 		for _, command := range []string{"run", "data split"} {
-			status, _, stderr := call(t, append(strings.Fields(command), "--dataset", name)...)
-			require.Equal(t, exitUsage, status, stderr)
-			require.Contains(t, stderr, want)
+			refused(t, exitUsage, want, append(strings.Fields(command), "--dataset", name)...)
 		}
 	}
 }
@@ -272,8 +287,7 @@ func TestFlagsAreSettings(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	status, stdout, _ := call(t, "version")
-	require.Zero(t, status)
+	stdout := told(t, "version")
 	require.Contains(t, stdout, "saot")
 }
 
@@ -299,8 +313,7 @@ func TestTable(t *testing.T) {
 			`{"seed": `+string(rune('0'+seed))+`, "method": "saot", "settings": {"alpha": 1}}`, ap, -float64(seed)-1)
 	}
 	writeResult(t, filepath.Join(dir, "b", "result.json"), "majority", 0, `{"seed": 0, "method": "majority", "settings": {"alpha": 1}}`, 10.04, 0)
-	status, stdout, stderr := call(t, "table", dir)
-	require.Zero(t, status, stderr)
+	stdout := told(t, "table", dir)
 	lines := strings.Split(stdout, "\n")
 	require.Equal(t, "### toy (2 tasks, 4 classes)", lines[0])
 	require.Equal(t, "| saot | 3 | 0–2 | **83.0 ± 3.6** | <u>−2.0 ± 1.0</u> | – | – | 2.0 | 4.5 |", lines[4])
@@ -308,14 +321,12 @@ func TestTable(t *testing.T) {
 
 	writeResult(t, filepath.Join(dir, "c", "result.json"), "saot", 0, `{"seed": 0, "method": "saot", "settings": {"alpha": 0}}`, 50, 0)
 	require.Contains(t, lines[2], "| s per task | peak, GB |")
-	_, stdout, _ = call(t, "table", dir)
+	stdout = told(t, "table", dir)
 	require.Contains(t, stdout, "| saot, alpha 0 | 1 | 0 | <u>50.0</u> |")
 	require.Contains(t, stdout, "| saot, alpha 1 | 3 | 0–2 |")
 
 	writeResult(t, filepath.Join(dir, "d", "result.json"), "saot", 2, `{"seed": 2, "method": "saot", "settings": {"alpha": 1}}`, 60, 0)
-	status, _, stderr = call(t, "table", dir)
-	require.Equal(t, 1, status)
-	require.Contains(t, stderr, "same run")
+	refused(t, exitFailure, "same run", "table", dir)
 }
 
 // A small run end to end in this process: files, figures, and a second look at the finished run.
@@ -332,12 +343,9 @@ func TestRunEndToEnd(t *testing.T) {
 	for line := range strings.SplitSeq(strings.TrimSpace(stderr), "\n") {
 		require.True(t, json.Valid([]byte(line)), line)
 	}
-	status, again, stderr := call(t, "run", "--resume", out)
-	require.Zero(t, status, stderr)
+	again := told(t, "run", "--resume", out)
 	require.Equal(t, stdout, again)
-	status, _, stderr = call(t, "run", "--resume", out, "--epochs", "3")
-	require.Equal(t, 2, status)
-	require.Contains(t, stderr, "--epochs")
+	refused(t, exitUsage, "--epochs", "run", "--resume", out, "--epochs", "3")
 }
 
 // Canceled before the first task, a run leaves no folder and says so.

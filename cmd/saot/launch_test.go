@@ -85,9 +85,7 @@ func TestSlurmDryRun(t *testing.T) {
 	spec, out := filepath.Join(dir, "s.yaml"), filepath.Join(dir, "out")
 	write(t, spec, launchSpec)
 	dry := func(more ...string) string {
-		status, stdout, stderr := call(t, append([]string{"sweep", spec, "--out", out, "--launcher", "slurm",
-			"--dry-run"}, more...)...)
-		require.Zero(t, status, stderr)
+		stdout := told(t, append([]string{"sweep", spec, "--out", out, "--launcher", "slurm", "--dry-run"}, more...)...)
 		require.NoDirExists(t, out)
 		return stdout
 	}
@@ -115,8 +113,7 @@ func TestKubernetesOutput(t *testing.T) {
 	write(t, spec, launchSpec)
 	arguments := []string{"sweep", spec, "--out", "/lab/s", "--launcher", "kubernetes", "--image", "i", "--claim",
 		"c:/lab", "--output"}
-	status, stdout, stderr := call(t, append(arguments, manifest)...)
-	require.Zero(t, status, stderr)
+	stdout := told(t, append(arguments, manifest)...)
 	require.Contains(t, stdout, "4 runs")
 	text, err := os.ReadFile(manifest)
 	require.NoError(t, err)
@@ -124,9 +121,8 @@ func TestKubernetesOutput(t *testing.T) {
 	require.Contains(t, string(text), "parallelism: 4\n")
 	require.NotContains(t, string(text), "/of/this/machine")
 	require.NotContains(t, string(text), "activeDeadlineSeconds")
-	status, stdout, stderr = call(t, append(arguments, "-", "--workers", "3", "--data", "/lab/graphs", "--dataset",
-		"synthetic:300", "--retry-failed", "--keep-model")...)
-	require.Zero(t, status, stderr)
+	stdout = told(t, append(arguments, "-", "--workers", "3", "--data", "/lab/graphs", "--dataset", "synthetic:300",
+		"--retry-failed", "--keep-model")...)
 	require.Contains(t, stdout, "parallelism: 3\n")
 	require.Contains(t, stdout, `"--dataset","synthetic:300"`)
 	require.Contains(t, stdout, `"--data","/lab/graphs"`)
@@ -155,9 +151,7 @@ func TestSweepIndex(t *testing.T) {
 		require.Zero(t, status, stderr)
 		require.Equal(t, "3 runs in "+dir+" are not done: saot status "+dir+"\n", stderr)
 	}
-	status, _, stderr := call(t, "status", dir)
-	require.Zero(t, status, stderr)
-	status, stdout, stderr := call(t, "sweep", spec, "--out", dir, "--launcher", "slurm", "--dry-run")
-	require.Zero(t, status, stderr)
+	told(t, "status", dir)
+	stdout := told(t, "sweep", spec, "--out", dir, "--launcher", "slurm", "--dry-run")
 	require.Equal(t, 1, strings.Count(stdout, "#SBATCH --array=0-2\n"), stdout)
 }

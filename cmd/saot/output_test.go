@@ -41,8 +41,7 @@ func TestCommandsHaveJSON(t *testing.T) {
 // parsed runs a command and parses what it prints.
 func parsed[T any](t *testing.T, args ...string) (value T) {
 	t.Helper()
-	status, stdout, stderr := call(t, args...)
-	require.Zero(t, status, stderr)
+	stdout := told(t, args...)
 	d := json.NewDecoder(strings.NewReader(stdout))
 	require.NoError(t, d.Decode(&value), stdout)
 	require.False(t, d.More(), "one value")
@@ -84,7 +83,7 @@ func TestJSON(t *testing.T) {
 	plan := parsed[planJSON](t, "sweep", "quick/table2", "--dry-run", "--json", "--out", filepath.Join(dir, "none"))
 	require.Len(t, plan.Runs, plan.Total)
 	require.Len(t, plan.About, 1)
-	_, stdout, _ := call(t, "sweep", "quick/table2", "--dry-run", "--out", filepath.Join(dir, "none"))
+	stdout := told(t, "sweep", "quick/table2", "--dry-run", "--out", filepath.Join(dir, "none"))
 	require.True(t, strings.HasPrefix(stdout, plan.About[0]+"\n"), stdout)
 	require.NoDirExists(t, filepath.Join(dir, "none"))
 	packed := parsed[statusJSON](t, "status", "../../results/ablations.jsonl.gz", "--json")
@@ -98,10 +97,8 @@ func TestJSON(t *testing.T) {
 // A finished run is shown with figures that its matrix has, one that is not says how far it is.
 func TestShowInTheTerminal(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	status, _, stderr := call(t, small("--probe", "converged", "--out", dir)...)
-	require.Zero(t, status, stderr)
-	status, stdout, stderr := call(t, "show", dir)
-	require.Zero(t, status, stderr)
+	told(t, small("--probe", "converged", "--out", dir)...)
+	stdout := told(t, "show", dir)
 	require.Contains(t, stdout, "saot on synthetic-citation (4 tasks, 8 classes, generated data), seed 0, engine go")
 	require.Regexp(t, `accuracy on task 1, % +\d+\.\d → +\d+\.\d  [▁-█]{4}\n`, stdout)
 	require.Regexp(t, `loss, total +\d+\.\d{3} → +\d+\.\d{3}  [▁-█]{8}\n`, stdout, "two steps a task")
@@ -114,14 +111,12 @@ func TestShowInTheTerminal(t *testing.T) {
 	require.NoError(t, err)
 	write(t, filepath.Join(dir, metrics.LinesFile), strings.ReplaceAll(string(lines), `"total"`, `"\u001b[31m"`))
 	require.Contains(t, told(t, "show", dir), "loss,  [31m", "no command to the terminal")
-	_, _, stderr = call(t, "show", "\x1b[31m\x9b")
+	_, _, stderr := call(t, "show", "\x1b[31m\x9b")
 	require.Contains(t, stderr, "  [31m")
 	require.NotContains(t, stderr, "\x1b")
 
 	require.NoError(t, os.Rename(filepath.Join(dir, continual.ResultFile), filepath.Join(dir, "elsewhere")))
-	status, _, stderr = call(t, "show", dir)
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "name the folder of a finished run")
+	refused(t, exitFailure, "name the folder of a finished run", "show", dir)
 }
 
 func TestDemo(t *testing.T) {
@@ -220,9 +215,7 @@ func TestUsageErrors(t *testing.T) {
 		require.NotContains(t, stderr, "strconv", c.args)
 	}
 	for _, command := range []string{"audit", "figures", "table a", "pack -o x", "data get"} {
-		status, _, stderr := call(t, append(strings.Fields(command), "")...)
-		require.Equal(t, exitUsage, status, command)
-		require.Contains(t, stderr, "an argument of saot "+strings.Fields(command)[0])
+		refused(t, exitUsage, "an argument of saot "+strings.Fields(command)[0], append(strings.Fields(command), "")...)
 	}
 	status, _, stderr := call(t, "run", "--dataset", "synthetic:200", "--out", occupied(t))
 	require.Equal(t, exitFailure, status)
@@ -238,16 +231,13 @@ func TestUsageErrors(t *testing.T) {
 			require.Regexp(t, `^https?://\S+\.whl\n$`, line)
 		}
 	}
-	status, _, stderr = call(t, "engines", "install", "xla", "--from", "nothere.whl")
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "nothere.whl")
+	refused(t, exitFailure, "nothere.whl", "engines", "install", "xla", "--from", "nothere.whl")
 }
 
 // unrecorded is the folder of a finished run.
 func unrecorded(t *testing.T) string {
 	dir := filepath.Join(t.TempDir(), "run")
-	status, _, stderr := call(t, small("--dataset", "synthetic:220", "--probe", "converged", "--out", dir)...)
-	require.Zero(t, status, stderr)
+	told(t, small("--dataset", "synthetic:220", "--probe", "converged", "--out", dir)...)
 	return dir
 }
 
@@ -260,8 +250,7 @@ func occupied(t *testing.T) string {
 
 // States are words in JSON, too.
 func TestStatusJSON(t *testing.T) {
-	status, stdout, stderr := call(t, "status", "../../results/quick/fig3.jsonl.gz", "--json")
-	require.Zero(t, status, stderr)
+	stdout := told(t, "status", "../../results/quick/fig3.jsonl.gz", "--json")
 	require.JSONEq(t, `{"total": 36, "count": {"done": 36}}`, stdout)
 }
 

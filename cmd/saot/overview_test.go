@@ -10,14 +10,6 @@ import (
 	"github.com/saot-go/saot/saot/experiment"
 )
 
-// told returns what a command prints, which must succeed.
-func told(t *testing.T, args ...string) string {
-	t.Helper()
-	status, stdout, stderr := call(t, args...)
-	require.Zero(t, status, stderr)
-	return stdout
-}
-
 func TestOverview(t *testing.T) {
 	const results = "../../results/quick/table2.jsonl.gz"
 	picture := filepath.Join(t.TempDir(), "ranks.svg")

@@ -18,20 +18,15 @@ func TestPackAndUnpack(t *testing.T) {
 		config := fmt.Sprintf(`{"seed": %d, "settings": {"alpha": 1}}`, seed)
 		writeResult(t, path, "saot", uint64(seed), config, ap, -3)
 	}
-	ok := func(args ...string) string {
-		status, stdout, stderr := call(t, args...)
-		require.Zero(t, status, stderr)
-		return stdout
-	}
-	require.Equal(t, "all.jsonl.gz: 3 results\n", ok("pack", "runs", "-o", "all.jsonl.gz"))
-	require.Equal(t, "again: 3 results written, 0 were there\n", ok("unpack", "all.jsonl.gz", "again"))
-	require.Equal(t, "again: 0 results written, 3 were there\n", ok("unpack", "all.jsonl.gz", "again"))
-	require.Equal(t, "3 of 3 runs done\n", ok("status", "all.jsonl.gz"))
+	require.Equal(t, "all.jsonl.gz: 3 results\n", told(t, "pack", "runs", "-o", "all.jsonl.gz"))
+	require.Equal(t, "again: 3 results written, 0 were there\n", told(t, "unpack", "all.jsonl.gz", "again"))
+	require.Equal(t, "again: 0 results written, 3 were there\n", told(t, "unpack", "all.jsonl.gz", "again"))
+	require.Equal(t, "3 of 3 runs done\n", told(t, "status", "all.jsonl.gz"))
 	for _, command := range []string{"table", "table --format csv"} {
 		words := strings.Fields(command)
-		want := ok(append(words, "runs")...)
-		require.Equal(t, want, ok(append(words, "all.jsonl.gz")...))
-		require.Equal(t, want, ok(append(words, "again", "all.jsonl.gz")...), "the same runs twice")
+		want := told(t, append(words, "runs")...)
+		require.Equal(t, want, told(t, append(words, "all.jsonl.gz")...))
+		require.Equal(t, want, told(t, append(words, "again", "all.jsonl.gz")...), "the same runs twice")
 	}
 
 	require.NoError(t, os.WriteFile(filepath.Join("again", "s1", "result.json"), []byte("{}"), 0o600))

@@ -112,22 +112,17 @@ func TestRunsCrossTheTab(t *testing.T) {
 	unpack(t, saved, dir)
 	run := filepath.Join(dir, "saot-s0")
 
-	done := func(args ...string) string {
-		status, stdout, stderr := call(t, args...)
-		require.Zero(t, status, "%v: %s", args, stderr)
-		return stdout
-	}
 	is, err := continual.ReadResult(filepath.Join(run, continual.ResultFile))
 	require.NoError(t, err)
-	require.Contains(t, done("audit", run), "confirmed")
-	require.Contains(t, done("show", run), "synthetic,nodes=160,classes=4,")
-	page := strings.TrimSpace(done("show", "--html", run))
+	require.Contains(t, told(t, "audit", run), "confirmed")
+	require.Contains(t, told(t, "show", run), "synthetic,nodes=160,classes=4,")
+	page := strings.TrimSpace(told(t, "show", "--html", run))
 	require.FileExists(t, page)
 
 	// The command that the page prints does the same run.
 	command := strings.Fields(b.Text(`document.getElementById('command').textContent`))
 	again := filepath.Join(dir, "again")
-	done(append(command[1:], "--out", again)...)
+	told(t, append(command[1:], "--out", again)...)
 	want, err := continual.ReadResult(filepath.Join(again, continual.ResultFile))
 	require.NoError(t, err)
 	require.Equal(t, want.Scores[0].Matrix, is.Scores[0].Matrix)
@@ -162,7 +157,7 @@ func unpack(t *testing.T, archive, dir string) {
 // Help is the same for every user.
 func TestSiteHelpNamesNoPath(t *testing.T) {
 	t.Setenv("SAOT_JUPYTER", "/home/me/bin/jupyter")
-	_, stdout, _ := call(t, "site", "build", "--help")
+	stdout := told(t, "site", "build", "--help")
 	require.Contains(t, stdout, "default: $SAOT_JUPYTER")
 	require.NotContains(t, stdout, "/home/me")
 }

@@ -16,14 +16,9 @@ func TestRecordShowReport(t *testing.T) {
 	dir := t.TempDir()
 	run, plain := filepath.Join(dir, "runs", "saot"), filepath.Join(dir, "runs", "plain")
 	toy := filepath.Join(dir, "toy")
-	done := func(args ...string) string {
-		status, stdout, stderr := call(t, args...)
-		require.Zero(t, status, "%v: %s", args, stderr)
-		return stdout
-	}
-	done(small("--record", "1", "--probe", "converged", "--out", run)...)
-	done(small("--probe", "converged", "--seed", "1", "--out", plain)...)
-	done("run", "--method", "toy", "--engine", "go", "--probe", "converged", "--record", "1", "--out", toy)
+	told(t, small("--record", "1", "--probe", "converged", "--out", run)...)
+	told(t, small("--probe", "converged", "--seed", "1", "--out", plain)...)
+	told(t, "run", "--method", "toy", "--engine", "go", "--probe", "converged", "--record", "1", "--out", toy)
 	r, err := record.Read(run)
 	require.NoError(t, err)
 	require.Len(t, r.Tasks, 4)
@@ -31,31 +26,31 @@ func TestRecordShowReport(t *testing.T) {
 	require.NotNil(t, r.Tasks[1].Teacher)
 
 	page := filepath.Join(run, "recording.html")
-	require.Equal(t, page+"\n", done("show", "--html", run))
+	require.Equal(t, page+"\n", told(t, "show", "--html", run))
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	require.Contains(t, string(text), "<title>saot on synthetic-citation, seed 0</title>")
 	both := filepath.Join(dir, "pages", "both.html")
-	require.Equal(t, both+"\n", done("show", "--html", run, toy, "--output", both))
+	require.Equal(t, both+"\n", told(t, "show", "--html", run, toy, "--output", both))
 	text, err = os.ReadFile(both)
 	require.NoError(t, err)
 	require.Contains(t, string(text), `{"name":"toy on synthetic-citation, seed 0","recording":{"head"`)
-	require.Contains(t, done("show", run), "saot show --html "+run)
+	require.Contains(t, told(t, "show", run), "saot show --html "+run)
 
 	// The page of runs holds the recording of the one that has one, once, and the viewer.
 	report := filepath.Join(dir, "report.html")
-	done("report", filepath.Join(dir, "runs"), "--output", report)
+	told(t, "report", filepath.Join(dir, "runs"), "--output", report)
 	text, err = os.ReadFile(report)
 	require.NoError(t, err)
 	require.Equal(t, 1, strings.Count(string(text), `<saot-recording><script type="application/json">`))
 	require.Equal(t, 1, strings.Count(string(text), `<details class="saot-recording">`))
 	require.NoError(t, os.RemoveAll(filepath.Join(run, record.Folder)))
-	done("report", filepath.Join(dir, "runs"), "--output", report)
+	told(t, "report", filepath.Join(dir, "runs"), "--output", report)
 	text, err = os.ReadFile(report)
 	require.NoError(t, err)
 	require.NotContains(t, string(text), "<script")
 	require.NoError(t, os.Mkdir(filepath.Join(run, record.Folder), 0o755))
-	require.NotContains(t, done("show", run), "--html", "an empty folder is no recording")
+	require.NotContains(t, told(t, "show", run), "--html", "an empty folder is no recording")
 }
 
 func TestShowRefuses(t *testing.T) {
@@ -80,7 +75,5 @@ func TestShowRefuses(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, record.Folder), 0o755))
 	path := filepath.Join(dir, record.Folder, "head.json")
 	require.NoError(t, os.WriteFile(path, []byte("{}"), 0o600))
-	status, _, stderr := call(t, "show", "--html", dir)
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, path+`: field format is ""`)
+	refused(t, exitFailure, path+`: field format is ""`, "show", "--html", dir)
 }

@@ -24,8 +24,7 @@ import (
 func begun(t *testing.T, more ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
-	status, _, stderr := call(t, small(append(more, "--dataset", ownGraph(t), "--points", "8", "--out", dir)...)...)
-	require.Zero(t, status, stderr)
+	told(t, small(append(more, "--dataset", ownGraph(t), "--points", "8", "--out", dir)...)...)
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	for _, e := range entries {
@@ -42,25 +41,20 @@ func TestRunFolderIsClaimed(t *testing.T) {
 	lock, err := file.Try(filepath.Join(dir, "run")) // as a sweep takes it
 	require.NoError(t, err)
 	for _, args := range [][]string{{"run", "--resume", dir}, small("--out", dir)} {
-		status, _, stderr := call(t, args...)
-		require.Equal(t, exitFailure, status)
-		require.Contains(t, stderr, dir)
+		refused(t, exitFailure, dir, args...)
 	}
 	_, _, stderr := call(t, "run", "--resume", dir)
 	require.Contains(t, stderr, "another process works on the run in "+dir)
 	require.NoFileExists(t, filepath.Join(dir, continual.CheckpointFile))
 	lock.Release()
-	status, _, stderr := call(t, "run", "--resume", dir)
-	require.Zero(t, status, stderr)
+	told(t, "run", "--resume", dir)
 	require.NoFileExists(t, filepath.Join(dir, "run.lock"))
 
 	fresh := t.TempDir()
 	lock, err = file.Try(filepath.Join(fresh, "run"))
 	require.NoError(t, err)
 	defer lock.Release()
-	status, _, stderr = call(t, small("--out", fresh)...)
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "another process works on the run in "+fresh)
+	refused(t, exitFailure, "another process works on the run in "+fresh, small("--out", fresh)...)
 	require.NoFileExists(t, filepath.Join(fresh, experiment.ConfigFile))
 }
 
@@ -70,9 +64,7 @@ func TestDivergedRunNamesASetting(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	begin := small("--dataset", ownGraph(t), "--points", "8", "--beta", "1e30", "--out", dir) // β acts from task 2
 	for _, args := range [][]string{begin, {"run", "--resume", dir}} {
-		status, _, stderr := call(t, args...)
-		require.Equal(t, exitFailure, status)
-		require.Contains(t, stderr, "task 2 of ")
+		stderr := refused(t, exitFailure, "task 2 of ", args...)
 		require.Contains(t, stderr, "learning_rate")
 		require.Contains(t, stderr, "saot run --resume "+dir+" would stop here again: change a setting in a new run")
 		require.NotContains(t, stderr, "the state before that task is kept")
@@ -82,20 +74,17 @@ func TestDivergedRunNamesASetting(t *testing.T) {
 // What was asked for at the start is kept, even where the run is killed before its first checkpoint.
 func TestKeepModelSurvivesAnEarlyKill(t *testing.T) {
 	dir := begun(t, "--keep-model")
-	status, _, stderr := call(t, "run", "--resume", dir)
-	require.Zero(t, status, stderr)
+	told(t, "run", "--resume", dir)
 	require.FileExists(t, filepath.Join(dir, continual.ModelFile))
 }
 
 // A run that was killed after its result and before its picture is taken up to draw it, and leaves nothing else.
 func TestPictureAfterAKill(t *testing.T) {
 	dir := begun(t, "--keep-model")
-	status, _, stderr := call(t, "run", "--resume", dir)
-	require.Zero(t, status, stderr)
+	told(t, "run", "--resume", dir)
 	require.NoError(t, os.Rename(filepath.Join(dir, continual.ModelFile), filepath.Join(dir, continual.CheckpointFile)))
 	require.NoError(t, os.Rename(filepath.Join(dir, matrixFile), filepath.Join(dir, "."+matrixFile+"-12")))
-	status, _, stderr = call(t, "run", "--resume", dir)
-	require.Zero(t, status, stderr)
+	told(t, "run", "--resume", dir)
 	require.FileExists(t, filepath.Join(dir, matrixFile))
 	require.NoFileExists(t, filepath.Join(dir, "."+matrixFile+"-12"))
 	require.NoFileExists(t, filepath.Join(dir, continual.CheckpointFile))
@@ -105,21 +94,18 @@ func TestPictureAfterAKill(t *testing.T) {
 func TestDamagedCheckpointAdvice(t *testing.T) {
 	dir := begun(t)
 	write(t, filepath.Join(dir, continual.CheckpointFile), "half")
-	status, _, stderr := call(t, "run", "--resume", dir)
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "move it away, and the run starts again at its first task")
+	stderr := refused(t, exitFailure, "move it away, and the run starts again at its first task", "run", "--resume",
+		dir)
 	require.NotContains(t, stderr, "saot run --resume")
 	require.NotContains(t, stderr, "empty folder")
 	require.NoError(t, os.Remove(filepath.Join(dir, continual.CheckpointFile)))
-	status, _, stderr = call(t, "run", "--resume", dir)
-	require.Zero(t, status, stderr)
+	told(t, "run", "--resume", dir)
 }
 
 // If the last checkpoint is damaged, the run continues from the one before it, with a warning.
 func TestDamagedCheckpointIsTold(t *testing.T) {
 	dir := begun(t, "--keep-model")
-	status, _, stderr := call(t, "run", "--resume", dir)
-	require.Zero(t, status, stderr)
+	told(t, "run", "--resume", dir)
 	model := filepath.Join(dir, continual.ModelFile) // a checkpoint after the last task
 	earlier, err := os.ReadFile(model)
 	require.NoError(t, err)
@@ -128,7 +114,7 @@ func TestDamagedCheckpointIsTold(t *testing.T) {
 	damaged := slices.Clone(earlier)
 	damaged[len(damaged)-1] ^= 1
 	require.NoError(t, os.WriteFile(filepath.Join(dir, continual.CheckpointFile), damaged, 0o600))
-	_, _, stderr = call(t, "run", "--resume", dir)
+	_, _, stderr := call(t, "run", "--resume", dir)
 	require.Regexp(t, "warning: continuing from the earlier checkpoint, file .*, reason .* is damaged", stderr)
 }
 
@@ -178,9 +164,7 @@ func TestRunWithoutMetrics(t *testing.T) {
 func TestFailedStartLeavesNoRun(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, metrics.LinesFile), "of something else\n")
-	status, _, stderr := call(t, small("--dataset", ownGraph(t), "--points", "8", "--out", dir)...)
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "not a line of metrics")
+	refused(t, exitFailure, "not a line of metrics", small("--dataset", ownGraph(t), "--points", "8", "--out", dir)...)
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
@@ -202,9 +186,7 @@ func TestSweepExitStatusOfFailures(t *testing.T) {
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, "1 failed, 0 halted: ")
 	require.Contains(t, stderr, "--retry-failed")
-	status, _, stderr = call(t, "status", filepath.Dir(begun(t)))
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "none of a sweep")
+	refused(t, exitFailure, "none of a sweep", "status", filepath.Dir(begun(t)))
 }
 
 // A sweep whose run was told to stop, and not the sweep, is not a success.
@@ -238,9 +220,7 @@ func TestSweepExitStatusOfHalts(t *testing.T) {
 	require.NoError(t, process.Signal(syscall.SIGTERM))
 	_ = cmd.Wait()
 	require.Equal(t, exitFailure, cmd.ProcessState.ExitCode())
-	status, _, stderr := call(t, "status", out)
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "1 halted")
+	refused(t, exitFailure, "1 halted", "status", out)
 }
 
 func TestUnfinished(t *testing.T) {

@@ -37,8 +37,7 @@ func TestDocuments(t *testing.T) {
 		var document said
 		after := block.ReplaceAllStringFunc(string(before), func(text string) string {
 			part := block.FindStringSubmatch(text)
-			status, stdout, stderr := call(t, strings.Fields(part[2])...)
-			require.Zero(t, status, stderr)
+			stdout := told(t, strings.Fields(part[2])...)
 			tables++
 			return part[1] + document.once(stdout) + part[4]
 		})
@@ -97,17 +96,15 @@ func TestPicturesOfDocuments(t *testing.T) {
 			if !*update {
 				folder = t.TempDir()
 			}
-			status, _, stderr := call(t, append(strings.Fields(args), "--out", folder)...)
-			require.Zero(t, status, stderr)
+			told(t, append(strings.Fields(args), "--out", folder)...)
 			requireSamePicture(t, shown, filepath.Join(folder, name+".png"))
 			drawn++
 		}
 	}
 	require.Positive(t, drawn)
 	requireDiagrams(t)
-	status, _, stderr := call(t, "figures", "results/saot-l.jsonl.gz", "--name", "figure9", "--out", t.TempDir())
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "progress-cora-ml-class-il-converged")
+	refused(t, exitFailure, "progress-cora-ml-class-il-converged", "figures", "results/saot-l.jsonl.gz", "--name",
+		"figure9", "--out", t.TempDir())
 }
 
 // requireDiagrams draws the diagram of each <!-- saot overview … --figure FILE --> that the next line shows.
@@ -125,8 +122,7 @@ func requireDiagrams(t *testing.T) {
 			if !*update {
 				file = filepath.Join(t.TempDir(), filepath.Base(file))
 			}
-			status, _, stderr := call(t, append(strings.Fields(args), "--figure", file)...)
-			require.Zero(t, status, stderr)
+			told(t, append(strings.Fields(args), "--figure", file)...)
 			requireSamePicture(t, shown, file)
 			drawn++
 		}
@@ -151,35 +147,26 @@ func TestResultsAreShort(t *testing.T) {
 
 // The paper's rows need no folder; with a folder, they are those of its methods, in every format.
 func TestTableFlags(t *testing.T) {
-	status, stdout, stderr := call(t, "table", "--paper")
-	require.Zero(t, status, stderr)
+	stdout := told(t, "table", "--paper")
 	require.Contains(t, stdout, "| TRACE | 71.2 ± 0.2 |")
-	status, stdout, stderr = call(t, "table", "--paper", "../../results/ablations.jsonl.gz", "--format", "csv")
-	require.Zero(t, status, stderr)
+	stdout = told(t, "table", "--paper", "../../results/ablations.jsonl.gz", "--format", "csv")
 	require.Contains(t, stdout, "CoraFull-CL,saot-cosine,w/ Cosine,class-il")
 	require.NotContains(t, stdout, "trace")
-	status, stdout, stderr = call(t, "table", "--paper", "--mixed", "../../results/chosen.jsonl.gz",
-		"../../results/tune/uai.jsonl.gz")
-	require.Zero(t, status, stderr)
+	stdout = told(t, "table", "--paper", "--mixed", "../../results/chosen.jsonl.gz", "../../results/tune/uai.jsonl.gz")
 	require.NotContains(t, stdout, "programs", "the table holds no runs")
-	status, stdout, stderr = call(t, "table", "--paper", "../../results/chosen.jsonl.gz", "--only",
+	status, stdout, stderr := call(t, "table", "--paper", "../../results/chosen.jsonl.gz", "--only",
 		"method=majority")
 	require.Equal(t, exitFailure, status)
 	require.Empty(t, stdout)
 	require.Contains(t, stderr, "the paper has results for none of the methods that were run")
 
-	status, stdout, stderr = call(t, "table", "../../results/ablations.jsonl.gz", "--only", "method=saot-mse", "--only",
-		"dataset=uai", "--format", "html")
-	require.Zero(t, status, stderr)
+	stdout = told(t, "table", "../../results/ablations.jsonl.gz", "--only", "method=saot-mse", "--only", "dataset=uai",
+		"--format", "html")
 	require.Contains(t, stdout, `<th scope="row">saot-mse</th>`)
 	require.NotContains(t, stdout, "cora-ml")
 
-	status, _, stderr = call(t, "table", "../../results/ablations.jsonl.gz", "--format", "pdf")
-	require.Equal(t, exitUsage, status)
-	require.Contains(t, stderr, "md, csv, latex, html")
-	status, _, stderr = call(t, "table", "../../results/ablations.jsonl.gz", "--only", "split=00")
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "no run has split=00")
+	refused(t, exitUsage, "md, csv, latex, html", "table", "../../results/ablations.jsonl.gz", "--format", "pdf")
+	refused(t, exitFailure, "no run has split=00", "table", "../../results/ablations.jsonl.gz", "--only", "split=00")
 }
 
 // The untrained encoder on corafull-topology has many rows in which the paper probe gave up at once, by its epochs in
@@ -238,15 +225,13 @@ func TestAdviceAboutVersions(t *testing.T) {
 		words, err := exec.CommandContext(t.Context(), bash, "-c", `printf '%s\n' `+flags).Output()
 		require.NoError(t, err)
 		args := append([]string{"table", "runs"}, strings.Split(strings.TrimSpace(string(words)), "\n")...)
-		status, stdout, stderr := call(t, args...)
-		require.Zero(t, status, stderr)
+		stdout := told(t, args...)
 		require.Contains(t, stdout, "| saot | 1 |")
 	}
 	require.Contains(t, stderr, "--mixed")
 	status, _, _ = call(t, "report", "runs")
 	require.Equal(t, exitFailure, status)
-	status, _, stderr = call(t, "report", "runs", "--mixed")
-	require.Zero(t, status, stderr)
+	told(t, "report", "runs", "--mixed")
 	page, err := os.ReadFile("report.html")
 	require.NoError(t, err)
 	require.Contains(t, string(page), "All rows: the runs are of several programs: saot v0.1.0")

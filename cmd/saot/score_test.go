@@ -180,16 +180,14 @@ func TestScoredRunsAreRowsOfTables(t *testing.T) {
 	require.Contains(t, told(t, "show", "runs/mine-s0"), "my method on synthetic-citation (4 tasks")
 	require.FileExists(t, "runs/mine-s0/"+matrixFile)
 	require.Contains(t, told(t, "audit", "runs/mine-s0"), "another program's and cannot be audited")
-	status, _, stderr := call(t, "embed", "runs/mine-s0", "-o", "x.csv")
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "has no encoder: it scored the embeddings in ")
+	refused(t, exitFailure, "has no encoder: it scored the embeddings in ", "embed", "runs/mine-s0", "-o", "x.csv")
 
 	told(t, "score", "z0", "--engine", "go", "--probe", "paper", "--name", "my method", "--out", "more/same")
-	require.Regexp(t, `(?m)^\| my method \| 1 \| 0 \|(.*\d){8}.*\| – \| – \|$`, told(t, "table", "runs/mine-s0", "more"))
+	require.Regexp(t, `(?m)^\| my method \| 1 \| 0 \|(.*\d){8}.*\| – \| – \|$`, told(t, "table", "runs/mine-s0",
+		"more"))
 	told(t, "score", "z1", "--engine", "go", "--probe", "paper", "--name", "my method", "--out", "more/other")
-	status, _, stderr = call(t, "table", "runs/mine-s0", "more/other")
-	require.Equal(t, exitFailure, status, "scores of one seed by two probes, of different embeddings")
-	require.Contains(t, stderr, "are the same run (seed 0) with different numbers or embeddings")
+	refused(t, exitFailure, "are the same run (seed 0) with different numbers or embeddings", "table", "runs/mine-s0",
+		"more/other")
 }
 
 // A scored run stops and continues as others do, and only with the same files.
@@ -220,16 +218,13 @@ func TestScoreResumes(t *testing.T) {
 	first, err := os.ReadFile(filepath.Join(z, "1.npy"))
 	require.NoError(t, err)
 	leaveNumbers(t, z, 2)
-	status, _, stderr := call(t, "run", "--resume", stopped)
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "have changed since the run began")
+	refused(t, exitFailure, "have changed since the run began", "run", "--resume", stopped)
 	leaveNumbers(t, z, 1)
 	again, err := os.ReadFile(filepath.Join(z, "1.npy"))
 	require.NoError(t, err)
 	require.Equal(t, first, again)
-	status, _, stderr = call(t, "run", "--resume", stopped, "--keep-model")
-	require.Equal(t, exitUsage, status)
-	require.Contains(t, stderr, "--keep-model and --record are for what saot trains")
+	refused(t, exitUsage, "--keep-model and --record are for what saot trains", "run", "--resume", stopped,
+		"--keep-model")
 	told(t, "run", "--resume", stopped)
 	got, want := scores(t, stopped), scores(t, whole)
 	require.Equal(t, 1, got.Resumed)
@@ -286,9 +281,7 @@ func TestScoreBadInput(t *testing.T) {
 		require.NoError(t, os.CopyFS(folder, os.DirFS(good)))
 		change(folder)
 		out := filepath.Join(dir, "out")
-		status, _, stderr := call(t, scoreNumbers(folder, out)...)
-		require.Equal(t, exitFailure, status, stderr)
-		require.Contains(t, stderr, want)
+		refused(t, exitFailure, want, scoreNumbers(folder, out)...)
 		require.NoDirExists(t, out)
 	}
 	for want, args := range map[string][]string{
@@ -303,11 +296,8 @@ func TestScoreBadInput(t *testing.T) {
 		"unknown probe":                         {good, "--name", "mine", "--probe", "kNN"},
 		"the probe head scores only":            {good, "--name", "mine", "--probe", "head"},
 	} {
-		status, _, stderr := call(t, append([]string{"score"}, args...)...)
-		require.Equal(t, exitUsage, status, stderr)
-		require.Contains(t, stderr, want)
+		refused(t, exitUsage, want, append([]string{"score"}, args...)...)
 	}
-	status, _, stderr := call(t, scoreNumbers(filepath.Join(good, "1.npy"), filepath.Join(dir, "out"))...)
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "the folder must be there and hold 1.npy, 2.npy")
+	refused(t, exitFailure, "the folder must be there and hold 1.npy, 2.npy", scoreNumbers(filepath.Join(good, "1.npy"),
+		filepath.Join(dir, "out"))...)
 }

@@ -347,16 +347,14 @@ func TestLaunchLeavesOutTheQueue(t *testing.T) {
 	require.Equal(t, "array=0-2", array)
 
 	program("squeue", "echo 'Unable to contact slurm controller' >&2; exit 1")
-	status, _, stderr := call(t, "sweep", spec, "--out", out, "--launcher", "slurm")
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "Unable to contact slurm controller")
+	refused(t, exitFailure, "Unable to contact slurm controller", "sweep", spec, "--out", out, "--launcher", "slurm")
 
 	// A job that cannot be noted would be launched again next time.
 	const jobs = "slurm-jobs.jsonl"
 	out = filepath.Join(dir, "other")
 	program("squeue", "exit 1")
 	program("sbatch", "mkdir '"+filepath.Join(out, jobs)+"'; echo 14")
-	status, stdout, stderr = call(t, "sweep", spec, "--out", out, "--launcher", "slurm")
+	status, stdout, stderr := call(t, "sweep", spec, "--out", out, "--launcher", "slurm")
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stdout, "submitted job 14")
 	require.Contains(t, stderr, jobs)

@@ -23,8 +23,7 @@ func TestSplitRound(t *testing.T) {
 	flags := []string{"--class-order", "3,0,1,2,5,4", "--classes-per-task", "3", "--split-by", "task", "--split-seed",
 		"4", "--inter-task-edges", "keep"}
 
-	status, shown, stderr := call(t, append([]string{"data", "split", "--export", in("split.json")}, flags...)...)
-	require.Zero(t, status, stderr)
+	shown := told(t, append([]string{"data", "split", "--export", in("split.json")}, flags...)...)
 	require.Contains(t, shown, "[3 0 1]")
 	require.Contains(t, shown, "2 of 8 classes (")
 	require.Contains(t, shown, "written to "+in("split.json"))
@@ -33,8 +32,7 @@ func TestSplitRound(t *testing.T) {
 	require.Contains(t, stdout, in("split.json")+" fits synthetic-citation")
 
 	run := func(out string, more ...string) *continual.Result {
-		status, _, stderr := call(t, control("majority", append(more, "--out", out)...)...)
-		require.Zero(t, status, stderr)
+		told(t, control("majority", append(more, "--out", out)...)...)
 		r, err := continual.ReadResult(filepath.Join(out, continual.ResultFile))
 		require.NoError(t, err)
 		return r
@@ -67,16 +65,12 @@ func TestSplitRound(t *testing.T) {
 	}
 
 	// A resumed run takes up its settings, file included.
-	status, _, stderr = call(t, "run", "--resume", in("file"))
-	require.Zero(t, status, stderr)
-	status, _, stderr = call(t, "run", "--resume", in("flags"))
-	require.Zero(t, status, stderr)
+	told(t, "run", "--resume", in("file"))
+	told(t, "run", "--resume", in("flags"))
 	text, err := os.ReadFile(in("split.json"))
 	require.NoError(t, err)
 	write(t, in("split.json"), strings.Replace(string(text), `"split_hash":"`, `"split_hash":"00`, 1))
-	status, _, stderr = call(t, "run", "--resume", in("file"))
-	require.Equal(t, 1, status)
-	require.Contains(t, stderr, "changed after it was written")
+	refused(t, exitFailure, "changed after it was written", "run", "--resume", in("file"))
 }
 
 func TestSplitBadInput(t *testing.T) {

@@ -45,7 +45,7 @@ func writeSpec(t *testing.T, text string) string {
 
 // The spec in the help is one.
 func TestSpecInHelp(t *testing.T) {
-	_, help, _ := call(t, "sweep", "--help")
+	help := told(t, "sweep", "--help")
 	lines := regexp.MustCompile(`(?m)^  runs:\n(  .*\n)+`).FindString(help)
 	s, err := experiment.ParseSpec("help.yaml", []byte(lines))
 	require.NoError(t, err, lines)
@@ -54,15 +54,13 @@ func TestSpecInHelp(t *testing.T) {
 
 func TestSweepDryRun(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "sweep")
-	status, stdout, stderr := call(t, "sweep", writeSpec(t, smallSpec), "--out", out, "--dry-run")
-	require.Zero(t, status, stderr)
+	stdout := told(t, "sweep", writeSpec(t, smallSpec), "--out", out, "--dry-run")
 	require.Contains(t, stdout, "4 of 4 runs to do")
 	require.Contains(t, stdout, "model")
-	status, stdout, stderr = call(t, "sweep", writeSpec(t, smallSpec), "--out", out, "--dry-run", "--only", "3,1")
-	require.Zero(t, status, stderr)
+	stdout = told(t, "sweep", writeSpec(t, smallSpec), "--out", out, "--dry-run", "--only", "3,1")
 	require.Contains(t, stdout, "2 of 2 runs to do")
 	require.Regexp(t, `(?s)\n +3 .*gbt-s1.*\n +1 .*saot-s1`, stdout, "with the numbers of the spec")
-	status, _, stderr = call(t, "sweep", writeSpec(t, smallSpec), "--out", out, "--dry-run", "--only", "4")
+	status, _, stderr := call(t, "sweep", writeSpec(t, smallSpec), "--out", out, "--dry-run", "--only", "4")
 	require.Equal(t, exitUsage, status)
 	require.Contains(t, stderr, "there is no run 4")
 	require.NoDirExists(t, out)
@@ -71,10 +69,8 @@ func TestSweepDryRun(t *testing.T) {
 		status, _, stderr := call(t, c...)
 		require.Equal(t, exitUsage, status, stderr)
 	}
-	status, _, stderr = call(t, "sweep", writeSpec(t, "runs:\n- datasets: [uai]\n  methods: [soat]\n  seeds: [0]\n"),
-		"--dry-run")
-	require.Equal(t, exitUsage, status)
-	require.Contains(t, stderr, "small.yaml:3: unknown method")
+	refused(t, exitUsage, "small.yaml:3: unknown method", "sweep", writeSpec(t,
+		"runs:\n- datasets: [uai]\n  methods: [soat]\n  seeds: [0]\n"), "--dry-run")
 	_, _, stderr = call(t, "sweep", writeSpec(t, "runs:\n- datasets: [uia]\n  methods: [soat]\n  seeds: [0]\n"))
 	require.Contains(t, stderr, "small.yaml:2: ")
 	require.Contains(t, stderr, "; ")
@@ -85,9 +81,7 @@ func TestSweepOnDataset(t *testing.T) {
 	spec := writeSpec(t, smallSpec)
 	t.Chdir(t.TempDir())
 	write(t, "my.graph.npz", "")
-	status, stdout, stderr := call(t, "sweep", spec, "--dry-run", "--dataset", "synthetic:300,degree=4",
-		"--dataset", "./my.graph.npz")
-	require.Zero(t, status, stderr)
+	stdout := told(t, "sweep", spec, "--dry-run", "--dataset", "synthetic:300,degree=4", "--dataset", "./my.graph.npz")
 	require.Contains(t, stdout, "8 of 8 runs to do")
 	require.Contains(t, stdout, "my.graph.npz-saot-s1")
 	o := sweepOptions{datasets: []string{"synthetic:300,degree=4", "./my.graph.npz"}}
@@ -96,12 +90,11 @@ func TestSweepOnDataset(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join("runs", "small-synthetic-300-degree4-my.graph"), o.out)
 
-	status, _, stderr = call(t, "sweep", spec, "--dataset", "./mine.npz", "--dry-run")
+	status, _, stderr := call(t, "sweep", spec, "--dataset", "./mine.npz", "--dry-run")
 	require.Equal(t, exitUsage, status)
 	require.Regexp(t, `--dataset: \w+ \./mine\.npz: `, stderr)
-	status, _, stderr = call(t, "sweep", spec, "--dataset", "uia", "--dry-run")
-	require.Equal(t, exitUsage, status)
-	require.Contains(t, stderr, `--dataset: unknown dataset "uia" (did you mean "uai"?)`)
+	refused(t, exitUsage, `--dataset: unknown dataset "uia" (did you mean "uai"?)`, "sweep", spec, "--dataset", "uia",
+		"--dry-run")
 }
 
 // Runs on a dataset whose folder lacks a file take the published size. Runs on data that cannot be read have no
@@ -121,9 +114,8 @@ func TestDryRunWithoutEstimates(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "uai.npz"), "PK no archive")
 	dry := func(sets string) string {
-		status, stdout, stderr := call(t, "sweep", writeSpec(t, "runs:\n- {datasets: ["+sets+
-			"], methods: [random], seeds: [0]}\n"), "--dry-run", "--data", dir)
-		require.Zero(t, status, stderr)
+		stdout := told(t, "sweep", writeSpec(t, "runs:\n- {datasets: ["+sets+"], methods: [random], seeds: [0]}\n"),
+			"--dry-run", "--data", dir)
 		return stdout
 	}
 	both := dry("ogbn-arxiv, uai")
@@ -142,8 +134,7 @@ func TestDryRunOfWhatIsLeft(t *testing.T) {
 	folder := filepath.Join(out, plan.Runs[0].Name)
 	require.NoError(t, os.MkdirAll(folder, 0o755))
 	require.NoError(t, done.WriteFile(filepath.Join(folder, continual.ResultFile)))
-	status, stdout, stderr := call(t, "sweep", spec, "--out", out, "--dry-run")
-	require.Zero(t, status, stderr)
+	stdout := told(t, "sweep", spec, "--out", out, "--dry-run")
 	require.Regexp(t, `(?m)^ +1 +1m15s +3\.0 GB +\S*saot-s1\S* +1 finished runs like it$`, stdout)
 	require.Regexp(t, `(?m)^ +2 .*gbt-s0.* model$`, stdout)
 	require.Contains(t, stdout, "3 of 4 runs to do")
@@ -159,11 +150,10 @@ func TestDryRunFindsRunsOnPaths(t *testing.T) {
 	s, err := experiment.NewSweep(o.out, runs)
 	require.NoError(t, err)
 	writeResult(t, filepath.Join(s.Folder(0), continual.ResultFile), "majority", 0, "{}", 90, 0)
-	status, stdout, stderr := call(t, "sweep", spec, "--out", "out", "--dry-run")
-	require.Zero(t, status, stderr)
+	stdout := told(t, "sweep", spec, "--out", "out", "--dry-run")
 	require.Contains(t, stdout, "0 of 1 runs to do")
 	spec = writeSpec(t, "runs: [{datasets: [graph/../graph], methods: [majority], seeds: [0]}]")
-	_, stdout, _ = call(t, "sweep", spec, "--out", "out", "--dry-run")
+	stdout = told(t, "sweep", spec, "--out", "out", "--dry-run")
 	require.Contains(t, stdout, "0 of 1 runs to do")
 }
 
@@ -232,30 +222,23 @@ func TestSweepsTogether(t *testing.T) {
 	}
 	require.Positive(t, resumed, "no run was taken up in the middle: the test has tested nothing")
 
-	status, stdout, stderr := call(t, "status", out)
-	require.Zero(t, status, stderr)
+	stdout := told(t, "status", out)
 	require.Equal(t, "4 of 4 runs done\n", stdout)
-	status, stdout, stderr = call(t, "audit", filepath.Join(out, s.Runs[0].Name()))
-	require.Zero(t, status, stderr)
+	stdout = told(t, "audit", filepath.Join(out, s.Runs[0].Name()))
 	require.Contains(t, stdout, "confirmed")
-	status, stdout, stderr = call(t, "tune", out)
-	require.Equal(t, exitFailure, status, stdout)
-	require.Contains(t, stderr, "nothing to choose")
+	refused(t, exitFailure, "nothing to choose", "tune", out)
 }
 
 // --fetch asks for the datasets that are not there, and for no other.
 func TestSweepFetch(t *testing.T) {
 	spec := writeSpec(t, "runs: [{datasets: [uai, synthetic], methods: [majority], seeds: [0]}]")
 	empty, out := t.TempDir(), filepath.Join(t.TempDir(), "sweep")
-	status, _, stderr := call(t, "sweep", spec, "--out", out, "--data", nowhere(t), "--engine", "go", "--fetch")
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "uai")
+	stderr := refused(t, exitFailure, "uai", "sweep", spec, "--out", out, "--data", nowhere(t), "--engine", "go",
+		"--fetch")
 	require.NotContains(t, stderr, "synthetic", "it needs no file")
 	require.NoDirExists(t, out, "nothing runs")
-	status, _, stderr = call(t, "sweep", spec, "--out", "/s", "--data", "/d", "--fetch", "--launcher", "kubernetes",
-		"--image", "saot", "--claim", "saot:/s")
-	require.Equal(t, exitUsage, status)
-	require.Contains(t, stderr, "--fetch")
+	refused(t, exitUsage, "--fetch", "sweep", spec, "--out", "/s", "--data", "/d", "--fetch", "--launcher",
+		"kubernetes", "--image", "saot", "--claim", "saot:/s")
 
 	require.NoError(t, os.WriteFile(filepath.Join(empty, "uai.npz"), nil, 0o600))
 	text, err := exec.Command(build(t), "sweep", spec, "--out", out, "--data", empty, "--engine", "go", "--fetch").
@@ -281,9 +264,8 @@ func TestSweepOfAnotherEngine(t *testing.T) {
 	}
 	s, err := experiment.NewSweep(out, runs.Runs)
 	require.NoError(t, err)
-	status, _, stderr := call(t, "sweep", writeSpec(t, smallSpec), "--out", out, "--engine", "go")
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "has runs for the engine xla:abacus")
+	refused(t, exitFailure, "has runs for the engine xla:abacus", "sweep", writeSpec(t, smallSpec), "--out", out,
+		"--engine", "go")
 
 	pure := filepath.Join(t.TempDir(), "pure")
 	for i := range runs.Runs {
@@ -291,7 +273,7 @@ func TestSweepOfAnotherEngine(t *testing.T) {
 	}
 	_, err = experiment.NewSweep(pure, runs.Runs)
 	require.NoError(t, err)
-	status, _, stderr = call(t, "sweep", writeSpec(t, smallSpec), "--out", pure, "--engine", "go,float64")
+	status, _, stderr := call(t, "sweep", writeSpec(t, smallSpec), "--out", pure, "--engine", "go,float64")
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, "has runs for the engine go, and --engine is go,float64: continue without --engine")
 
@@ -303,9 +285,7 @@ func TestSweepOfAnotherEngine(t *testing.T) {
 	require.NoError(t, err)
 	for name, want := range map[string]string{"go": plugin + " names the engine xla:./plugin.so",
 		"xla:./plugin.so": "cannot be used"} {
-		status, _, stderr = call(t, "sweep", writeSpec(t, smallSpec), "--out", plugin, "--engine", name)
-		require.Equal(t, exitFailure, status)
-		require.Contains(t, stderr, want)
+		refused(t, exitFailure, want, "sweep", writeSpec(t, smallSpec), "--out", plugin, "--engine", name)
 	}
 	for i := range s.Runs {
 		state, err := s.State(i)
@@ -321,42 +301,31 @@ func TestSweepFetchesNoStandIn(t *testing.T) {
 	runs := []experiment.Run{{Settings: experiment.Settings{Dataset: "corafull-topology"}}}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "cora_full.npz"), nil, 0o600))
 	require.NoError(t, o.fetchMissing(newSweepCommand(), runs))
-	status, stdout, stderr := call(t, "data", "list", "--data", dir)
-	require.Zero(t, status, stderr)
+	stdout := told(t, "data", "list", "--data", dir)
 	require.Regexp(t, `(?m)^corafull-topology .* as cora-full  `, stdout)
 }
 
 // --method chooses runs of a spec, and a name without a run is an error.
 func TestSweepMethod(t *testing.T) {
 	spec := writeSpec(t, "runs: [{datasets: [synthetic], methods: [majority, random, gbt], seeds: [0, 1]}]")
-	status, stdout, stderr := call(t, "sweep", spec, "--method", "random", "--method", "gbt", "--dry-run")
-	require.Zero(t, status, stderr)
+	stdout := told(t, "sweep", spec, "--method", "random", "--method", "gbt", "--dry-run")
 	require.Equal(t, 2, strings.Count(stdout, "synthetic-random-s"), stdout)
 	require.Equal(t, 2, strings.Count(stdout, "synthetic-gbt-s"), stdout)
 	require.NotContains(t, stdout, "majority")
 	require.Regexp(t, `(?m)^ +5 .*synthetic-gbt-s1`, stdout, "numbers are those of the spec")
-	status, stdout, stderr = call(t, "sweep", spec, "--method", "random", "--only", "0,4", "--dry-run")
-	require.Zero(t, status, stderr)
+	stdout = told(t, "sweep", spec, "--method", "random", "--only", "0,4", "--dry-run")
 	require.Equal(t, 1, strings.Count(stdout, "synthetic-"), stdout)
-	status, _, stderr = call(t, "sweep", spec, "--method", "random", "--only", "0", "--dry-run")
-	require.Equal(t, exitUsage, status)
-	require.Contains(t, stderr, "--only and --method have no run in common")
-	status, _, stderr = call(t, "sweep", spec, "--method", "saot", "--dry-run")
-	require.Equal(t, exitUsage, status)
-	require.Contains(t, stderr, "--method saot: the spec has no run of it")
-	status, stdout, _ = call(t, "sweep", spec, "--method", "gbt", "--method", "gbt", "--dry-run")
-	require.Zero(t, status)
+	refused(t, exitUsage, "--only and --method have no run in common", "sweep", spec, "--method", "random", "--only",
+		"0", "--dry-run")
+	refused(t, exitUsage, "--method saot: the spec has no run of it", "sweep", spec, "--method", "saot", "--dry-run")
+	stdout = told(t, "sweep", spec, "--method", "gbt", "--method", "gbt", "--dry-run")
 	require.Contains(t, stdout, "2 of 2 runs to do")
-	status, stdout, _ = call(t, "sweep", spec, "--only", "3,3,1", "--dry-run")
-	require.Zero(t, status)
+	stdout = told(t, "sweep", spec, "--only", "3,3,1", "--dry-run")
 	require.Contains(t, stdout, "2 of 2 runs to do")
 	require.Regexp(t, `(?m)^ +3 .*synthetic-majority-s1.*\n +1 .*synthetic-random-s0`, stdout)
-	status, _, stderr = call(t, "sweep", spec, "--only", "0,1,2", "--method", "majority", "--index", "2", "--dry-run")
-	require.Equal(t, exitUsage, status)
-	require.Contains(t, stderr, "leave out --method")
-	status, _, stderr = call(t, "sweep", spec, "--method", "rnadom", "--dry-run")
-	require.Equal(t, exitUsage, status)
-	require.Contains(t, stderr, "random")
+	refused(t, exitUsage, "leave out --method", "sweep", spec, "--only", "0,1,2", "--method", "majority", "--index",
+		"2", "--dry-run")
+	refused(t, exitUsage, "random", "sweep", spec, "--method", "rnadom", "--dry-run")
 }
 
 // --fetch with --only asks for the datasets of these runs alone.
@@ -452,9 +421,7 @@ func TestSweepStopsEarly(t *testing.T) {
 		require.NotContains(t, stdout, "1 of ", "nothing ran")
 	}
 	require.NoDirExists(t, out, "or its runs would keep to the engine that they were refused on")
-	status, _, stderr := call(t, "sweep", entry("datasets: [synthetic], stream: {fold_valid: true}, probes: [paper]"),
-		"--dry-run")
-	require.Zero(t, status, stderr)
+	told(t, "sweep", entry("datasets: [synthetic], stream: {fold_valid: true}, probes: [paper]"), "--dry-run")
 }
 
 // Each chosen spec that comes with the program is what tune prints of the packed runs next to it.
@@ -468,8 +435,7 @@ func TestChosenSpecs(t *testing.T) {
 		if name == "cora-ml.yaml" || name == "citeseer.yaml" { // their runs are the shortest
 			seeds = "0,1,2,3,4"
 		}
-		status, stdout, stderr := call(t, "tune", "--mixed", file, "--seeds", seeds)
-		require.Zero(t, status, stderr)
+		stdout := told(t, "tune", "--mixed", file, "--seeds", seeds)
 		path := filepath.Join("../../saot/experiment/specs/chosen", name)
 		assert.NoError(t, golden.SameText(path, stdout, *update), "go generate ./cmd/saot writes it")
 	}
@@ -484,15 +450,14 @@ func TestTune(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "sweep")
 	text, err := exec.Command(binary, "sweep", spec, "--out", out, "--engine", "go", "--workers", "2").CombinedOutput()
 	require.NoError(t, err, string(text))
-	status, stdout, stderr := call(t, "tune", out)
-	require.Zero(t, status, stderr)
+	stdout := told(t, "tune", out)
 	chosen, err := experiment.ParseSpec("chosen.yaml", []byte(stdout))
 	require.NoError(t, err, stdout)
 	require.Len(t, chosen.Runs, 2)
 	require.Contains(t, stdout, "methods: [joint]\n  seeds: [0]\n  preset: fast\n"+
 		"  set: {epochs: 6, hidden: 64, learning_rate: 0.005}", "what does not learn is not chosen")
 	require.Regexp(t, `# chosen of 2, which took \d+`, stdout)
-	_, stdout, _ = call(t, "tune", out, "--seeds", "3,5")
+	stdout = told(t, "tune", out, "--seeds", "3,5")
 	require.Contains(t, stdout, "seeds: [3, 5]")
 }
 
@@ -509,9 +474,8 @@ func TestSweepOfMovedData(t *testing.T) {
 	for _, name := range []string{"nowhere", "elsewhere"} {
 		write(t, filepath.Join(dir, name, "uai.npz"), "PK")
 	}
-	status, _, stderr := call(t, "sweep", spec, "--out", out, "--engine", "go", "--data", filepath.Join(dir, "nowhere"))
-	require.Equal(t, 1, status)
-	require.Contains(t, stderr, "nowhere")
+	refused(t, exitFailure, "nowhere", "sweep", spec, "--out", out, "--engine", "go", "--data", filepath.Join(dir,
+		"nowhere"))
 	status, stdout, stderr := call(t, "sweep", spec, "--out", out, "--dry-run")
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "0 of 1 runs to do")

@@ -89,22 +89,18 @@ func withBuilds(m *testing.M) int {
 func TestAMethodOfOneFile(t *testing.T) {
 	t.Setenv(asCommand, "1")
 	dir := t.TempDir()
-	done := func(args ...string) string {
-		status, stdout, stderr := call(t, args...)
-		require.Zero(t, status, "%v: %s", args, stderr)
-		return stdout
-	}
-	require.Regexp(t, `(?m)^toy +self-supervised +probes +the first columns`, done("methods"))
-	require.Regexp(t, `(?m)^scale +1 +what they are`, done("methods", "toy"))
+	require.Regexp(t, `(?m)^toy +self-supervised +probes +the first columns`, told(t, "methods"))
+	require.Regexp(t, `(?m)^scale +1 +what they are`, told(t, "methods", "toy"))
 
 	run := filepath.Join(dir, "run")
-	require.Contains(t, done("run", "--method", "toy", "--width", "12", "--set", "scale=2", "--engine", "go", "--probe",
+	require.Contains(t, told(t, "run", "--method", "toy", "--width", "12", "--set", "scale=2", "--engine", "go",
+		"--probe",
 		"converged",
 		"--keep-model", "--out", run), "toy on synthetic")
 	config, err := os.ReadFile(filepath.Join(run, "config.json"))
 	require.NoError(t, err)
 	require.Regexp(t, `"settings": \{\s+"width": 12,\s+"scale": 2\s+\}`, string(config))
-	require.Contains(t, done("audit", run), run+": confirmed")
+	require.Contains(t, told(t, "audit", run), run+": confirmed")
 	for _, bad := range [][]string{{"--set", "wide=3"}, {"--width", "0"}, {"--epochs", "3"}} {
 		status, _, stderr := call(t, append([]string{"run", "--method", "toy"}, bad...)...)
 		require.Equal(t, exitUsage, status, stderr)
@@ -117,10 +113,10 @@ runs:
 - {datasets: [synthetic], methods: [toy], seeds: [0], probes: [converged], grid: {width: [6, 12]}}
 `), 0o600))
 	sweep := filepath.Join(dir, "sweep")
-	require.Contains(t, done("sweep", spec, "--engine", "go", "--out", sweep), "4 of 4 runs done")
-	table := done("table", sweep)
+	require.Contains(t, told(t, "sweep", spec, "--engine", "go", "--out", sweep), "4 of 4 runs done")
+	table := told(t, "table", sweep)
 	for _, width := range []int{6, 12, 24} {
 		require.Contains(t, table, fmt.Sprintf("| toy, width %d |", width))
 	}
-	require.Regexp(t, `methods: \[toy\]\n +seeds: \[0\]\n +set: \{width: \d+\}`, done("tune", sweep))
+	require.Regexp(t, `methods: \[toy\]\n +seeds: \[0\]\n +set: \{width: \d+\}`, told(t, "tune", sweep))
 }
