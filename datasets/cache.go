@@ -20,9 +20,9 @@ import (
 // file in it, may be removed at any time.
 //
 // A cached dataset of 1 MB or more is mapped into memory if the system can: processes that have it open share one copy
-// of its arrays, and a write to them ends the program. Other programs must not write into the file: a change in place
-// shows in the arrays, and a cut ends a reader by a fault; on a network file system, so does a file that another
-// machine replaces or removes. This package never changes a file in place.
+// of its arrays, and a write to them ends the program. Other programs must not write into the file. A change in place
+// shows in the arrays, and cutting the file short ends its readers with a fault. On a network file system, so does
+// replacing or removing the file from another machine. This package never changes a file in place.
 //
 // A cached dataset is used only if the SHA-256 of its source files is the one that it was made from. To read gigabytes
 // for that would take longer than to load the dataset. The cache therefore keeps the SHA-256 of each file with the

@@ -223,10 +223,10 @@ func (l Layout) openCached(path string, opt Options) (*Dataset, error) {
 	return l.load(path, opt)
 }
 
-// Get downloads the files of an entry that are not there, checks all of them and records their checksums. If there is a
-// file that no checksum is known of, it reads the dataset before it records anything. It returns the states of the
-// files; an error of fetch.Fetch; or an error if a file that is there is Wrong, or the dataset needs no file. Where
-// nobody publishes a stand-in's own file and it is not there, it gets those of the benchmark.
+// Get downloads the files of an entry that are not there, checks all of them and records their checksums. If a file has
+// no known checksum, Get reads the dataset before it records anything. It returns the states of the files; an error of
+// fetch.Fetch; or an error if a file that is there is Wrong, or the dataset needs no file. If a stand-in's own file is
+// missing and nobody publishes it, Get fetches the files of the benchmark.
 func (s Store) Get(ctx context.Context, e Entry) ([]FileStatus, error) {
 	if len(e.Files) == 0 {
 		return nil, fmt.Errorf("datasets: %s needs no file: it is generated", e.Name)

@@ -250,9 +250,9 @@ func (f *SplitFile) encode() ([]byte, error) {
 	return append(out, "\n]}\n"...), nil
 }
 
-// Stream cuts a dataset by the split. The dataset that it was drawn on gives the same tasks and the same SplitHash.
-// Nodes of a task's classes that are in none of its three lists are in its graph, which learners without labels train
-// on, but no probe is fitted to them or scored on them; Notes count them.
+// Stream cuts a dataset by the split. The dataset that it was drawn on gives the same tasks and the same SplitHash. A
+// node of a task's classes may be in none of the task's three lists. It is then in the task's graph, on which learners
+// without labels train, but no probe is fitted to it or scored on it. Notes count such nodes.
 //
 // Errors name the task, list and node: another dataset (checksum, number of nodes); ids out of range, twice in a task,
 // or not of the task's classes; classes that do not exist or are in two tasks; a task without training or test nodes;

@@ -27,7 +27,7 @@ type StreamOptions struct {
 	SplitSeed  uint64    `json:"split_seed,omitempty"`  // the published protocol fixes it to 1 for every repeat
 	TrainRatio float64   `json:"train_ratio,omitempty"` // share of the nodes for training; default 0.6
 	TestRatio  float64   `json:"test_ratio,omitempty"`  // share for testing, the rest is for validation; default 0.2
-	FoldValid  bool      `json:"fold_valid,omitempty"`  // count the validation nodes to the test nodes; default false
+	FoldValid  bool      `json:"fold_valid,omitempty"`  // count the validation nodes as test nodes; default false
 	InterTask  InterTask `json:"inter_task_edges"`      // default CutEdges
 	// First is the share of the tasks that are kept, from the first on, at least two; default all.
 	First float64 `json:"first,omitempty"`

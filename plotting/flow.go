@@ -23,7 +23,7 @@ type FlowOptions struct {
 	// FromClasses and ToClasses color the nodes of each side by class, 0, 1, …; nil gives each side one color.
 	FromClasses, ToClasses []int
 	// Truth is the true partner of each node of the first side. Lines to another node are red then, and a gray dashed
-	// line shows each true pair. Nil knows no truth.
+	// line shows each true pair. Nil means that no partners are known.
 	Truth []int
 	X, Y  Limits  // of the axes of Flow; zero takes them from the points
 	Side  float64 // of the longer side of Flow's data area, in points; 0 means 290

@@ -136,9 +136,9 @@ func wrap(width func(string) vg.Length, text string, most vg.Length) string {
 	return strings.Join(lines, "\n")
 }
 
-// Grid lays figures out in rows of cols, left to right and top to bottom, each at its own size. The data of a row stand
-// on one line, those of a column start at one. Rows are shorter where they would be wider than 960 pixels with more
-// than one figure. It returns an error if cols is not positive, there are no figures, or one is empty.
+// Grid lays figures out in rows of cols, left to right and top to bottom, each at its own size. The data areas of a row
+// share their bottom edge, and those of a column their left edge. If a row of several figures would be wider than 960
+// pixels, rows have fewer figures. It returns an error if cols is not positive, there are no figures, or one is empty.
 func Grid(cols int, figures ...Figure) (Figure, error) {
 	if cols < 1 || len(figures) == 0 {
 		return Figure{}, fmt.Errorf("plotting: a grid of %d figures in %d columns: want 1 or more", len(figures), cols)

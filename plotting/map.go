@@ -78,7 +78,7 @@ func Cost(cost []float64, n, m int, o PlanOptions) (Figure, error) {
 }
 
 // Diverging draws a matrix of signed values as a heat map that is white at 0, blue below and red above: a gradient, or
-// a difference. o.Low must be −o.High, or 0, which means so. The rest is that of Cost.
+// a difference. o.Low must be −o.High, or 0, which stands for −o.High. The rest is that of Cost.
 func Diverging(values []float64, n, m int, o PlanOptions) (Figure, error) {
 	return single(Signed, values, n, m, o)
 }

@@ -67,8 +67,8 @@ type Scaling int
 const (
 	// Balanced makes the terms between plans independent of ε: ε·KL (or M·‖π_T − π‖²_F). L_str is (1/M)·‖C* − R‖²_F,
 	// which is M times the mean over entries: α weighs more where M is larger. It does not balance the gradients:
-	// α·L_str has 370 times the norm of L_mat, and that 3 times the norm of β·L_skd. Training then is all but that of
-	// L_str.
+	// that of α·L_str is 370 times as long as that of L_mat, which is 3 times as long as that of β·L_skd. L_str then
+	// dominates the training.
 	Balanced Scaling = iota
 	// Literal takes KL unscaled, with 1/ε in its gradient, Frobenius with a factor M², and L_str as the mean over
 	// entries. The paper has no formula for KL and no unit of L_str. With KL the gradients of L_mat, α·L_str and
@@ -185,7 +185,7 @@ type Config struct {
 	Divergence Divergence `json:"divergence" help:"Θ between plans: kl or frobenius"`
 	Scaling    Scaling    `json:"scaling" help:"units of the loss terms: balanced or literal"`
 	Alpha      float64    `json:"alpha" range:"[0,)" help:"α, weight of the structure loss"`
-	// Centered costs are blind to what rows and columns add. The paper does not have them.
+	// Centering removes what each row and each column adds to a cost. The paper does not center.
 	Centered     bool         `json:"centered" help:"the structure loss compares double-centered costs"`
 	Distillation Distillation `json:"distillation" help:"what the teacher passes on: plan, none, cosine or mse"`
 	Beta         float64      `json:"beta" range:"[0,)" help:"β, weight of the distillation"`

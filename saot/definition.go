@@ -11,8 +11,8 @@ import (
 )
 
 // ConfigFor returns the settings of a preset for datasets of a recipe. Those of DefaultConfig are smaller on the
-// generated stream. The paper's are what it states of its four streams (§5.3, §5.6): encoder, buffer, α and β. What it
-// leaves open is as by default.
+// generated stream. Those of the paper preset are what the paper states for its four streams (§5.3, §5.6): encoder,
+// buffer, α and β. All other settings keep their defaults.
 func ConfigFor(recipe datasets.Recipe, p method.Preset) Config {
 	c := DefaultConfig()
 	if recipe == datasets.RecipeSynthetic {
@@ -104,8 +104,8 @@ func structured(d method.Definition) method.Definition {
 	return d
 }
 
-// ignoring names the settings that a variant does not read. It takes them too, so that one spec entry runs all
-// variants. Those of its plans are read of saot-barlow too: a recording shows plans.
+// ignoring names the settings that a variant does not read. The variant accepts them too, so that one spec entry runs
+// all variants. saot-barlow reads the settings of its plans too, because a recording shows plans.
 func ignoring(d method.Definition, unread ...string) method.Definition {
 	for _, f := range fields.All(&Config{}) {
 		if !slices.Contains(unread, f.Path) {

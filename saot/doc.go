@@ -9,8 +9,8 @@
 //	L_total = Θ(π_G*, π_Z*) + α·Θ(σK + (1−σ)·L⊗π_G*, R) + β·Θ(π_Z^{t−1}, π_Z^t)        (Eq. 13)
 //
 // Config (config.go) holds every setting, Learner trains, and package continual runs the stream and scores it. In the
-// code: the terms and one training step are in step.go, what the host prepares for it, π_G among it, in prepare.go,
-// π_G's relations in relation.go, when a plan stops a run in plan.go, a task in learner.go, looks at the plans in
-// watch.go, the registered variants in definition.go. The loop over steps is package train's. It imports train,
-// encoder, transport, transport/symbolic, view, replay, method, continual, engine and datasets.
+// code, step.go has the loss terms and one training step. prepare.go has what the host prepares for a step, such as
+// π_G, and relation.go has π_G's relations. plan.go says when a plan stops a run, learner.go trains a task, watch.go
+// looks at the plans, and definition.go registers the variants. The loop over steps is in package train. This package
+// imports train, encoder, transport, transport/symbolic, view, replay, method, continual, engine and datasets.
 package saot

@@ -43,9 +43,9 @@ type Learner struct {
 var _ continual.Learner = (*Learner)(nil)
 
 // New returns a learner for graphs with a number of feature columns, 1 or more, whose weights are drawn from seedValue.
-// tasks are the sizes of the graphs to come, as SizesOf returns them, which let it choose few padded shapes. They may
-// be nil: then it takes shapes as graphs come. It returns an error that names every setting out of range, one for no
-// feature columns, and those of the engine.
+// tasks are the sizes of the graphs to come, as SizesOf returns them, from which it chooses few padded shapes. If they
+// are nil, it chooses shapes as graphs arrive. It returns an error that names every setting out of range, an error if
+// there are no feature columns, and errors of the engine.
 func New(e *engine.Engine, c Config, features int, tasks []encoder.Size, seedValue uint64) (*Learner, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -89,12 +89,12 @@ func (c Config) BatchedSizes(tasks []encoder.Size) []encoder.Size {
 func (c Config) points(nodes int) int { return min(c.Points, nodes) }
 
 // Learn trains the encoder on the next task joined with the replayed subgraphs, then freezes it as the next teacher and
-// keeps a subgraph of the task. An epoch is one step on the whole graph, or, where the graph is larger than
-// Encoder.WholeGraph, as many steps on sampled neighborhoods as there are M's among its nodes. With DistillBuffered a
-// step of a later task draws M/2 of the task's own nodes, and such an epoch is as many steps as there are halves of M
-// among these: up to twice as many. Patches share nodes, so that such an epoch aligns about two thirds of them. It
-// returns an error where a plan's marginals are so far off that it is not a plan. Diagnostics of the report, next to
-// those of train.Trainer; of a different objective than transport, only setup_seconds:
+// keeps a subgraph of the task. An epoch is one step on the whole graph. If the graph is larger than
+// Encoder.WholeGraph, an epoch has N/M steps, rounded down, on sampled neighborhoods, for N nodes. With
+// DistillBuffered, a step of a later task draws M/2 of its own nodes, so an epoch has up to twice as many steps.
+// Patches share nodes, so such an epoch aligns about two thirds of them. Learn returns an error if a plan misses its
+// marginals by so much that it is not a transport plan. The report has these diagnostics, next to those of
+// train.Trainer. For an objective other than transport, it has only setup_seconds:
 //
 //	marginal_error, graph_marginal_error       largest L1 error of π_Z and π_G over the steps
 //	distillation_marginal_error                and of the plans that the distillation makes, such as the teacher's

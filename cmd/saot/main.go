@@ -1,6 +1,6 @@
 // Command saot runs self-supervised continual graph learning with optimal transport: "saot run" takes a method through
 // a stream of graph tasks, "saot sweep" does the many runs of a spec, "saot table", "saot figures" and "saot report"
-// show what came of them, "saot data" knows the graphs, and "saot engines" shows what computes.
+// show the results, "saot data" fetches and describes the graphs, and "saot engines" lists the compute engines.
 package main
 
 import (

@@ -110,8 +110,8 @@ func onGroups(cmd *cobra.Command, do func(dirs []string, sel selection) (writer,
 
 func onlyFlag(cmd *cobra.Command, only *[]string) {
 	cmd.Flags().StringArrayVar(only, "only", nil,
-		"only runs with this setting, as name=value: a setting, seed, data, split or engine; again with the same name "+
-			"allows one more value, with another name demands that too")
+		"only runs with this setting, as name=value: a setting, seed, data, split or engine; repeat it with the same "+
+			"name to allow another value, or with another name to require both settings")
 }
 
 func checkOnly(only []string) error {

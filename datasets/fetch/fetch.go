@@ -1,4 +1,4 @@
-// Package fetch brings public files to this machine: downloads that survive broken connections and are checked before
+// Package fetch downloads public files to this machine. Downloads survive broken connections and are checked before
 // use. Archives stay packed: the readers of package datasets take what they need out of them, within bounds. It imports
 // helpers in internal.
 package fetch

@@ -124,7 +124,8 @@ func Nearest(z *mat.Dense, labels []int32) float64 {
 	return float64(hits) / float64(len(labels))
 }
 
-// Centered takes the mean off every row, and then off every column. What it takes off, a transport plan does not see.
+// Centered subtracts the mean of every row, and then the mean of every column. A transport plan does not depend on what
+// it subtracts.
 func Centered(m *mat.Dense) *mat.Dense {
 	c := mat.DenseCopyOf(m)
 	rows, cols := c.Dims()

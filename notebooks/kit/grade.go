@@ -33,8 +33,8 @@ func (c *Claims) Near(what string, got, want, tolerance float64) {
 	c.That(fmt.Sprintf("%s (yours: %.6g)", what, got), math.Abs(got-want) <= tolerance)
 }
 
-// Grade prints which claims of an exercise hold. Until its function is written it says so. A function that panics, or
-// an error that Check or Must meets, counts as wrong. None of these stops the notebook.
+// Grade prints which claims of an exercise hold. If the exercise's function is not written yet, Grade says so. A
+// function that panics, or an error that Check or Must meets, counts as wrong. None of these stops the notebook.
 func Grade(exercise int, check func(c *Claims)) { grade(os.Stdout, exercise, check) }
 
 func grade(out io.Writer, exercise int, check func(c *Claims)) (passed bool) {

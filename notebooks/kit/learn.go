@@ -36,7 +36,7 @@ func Learner(name string, s *datasets.Stream, changes ...string) continual.Learn
 	return Must(NewLearner(name, Engine(), s, settings, 1))
 }
 
-// NewLearner makes a learner of a self-supervised method or a control, of which it takes the settings.
+// NewLearner makes a learner of a self-supervised method or a control with the given settings.
 func NewLearner(name string, e *engine.Engine, s *datasets.Stream, settings method.Settings,
 	seed uint64) (continual.Learner, error) {
 	build := method.Build{Engine: e, Stream: method.StreamOf(s), Settings: settings, Seed: seed}

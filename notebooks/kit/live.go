@@ -14,9 +14,9 @@ import (
 	"github.com/saot-go/saot/plotting"
 )
 
-// Live displays a link to the state of the playground that shows the figure of the cell, for the reader to change. It
-// stands above the figure. In the course's pages it opens the playground in a frame at its place. The address is one of
-// Clouds, Histograms, Graphs, or a page with the fragment of its address; about says what to do there.
+// Live displays a link above the figure of the cell. It leads to a state of the playground that shows the same figure,
+// which the reader can change. In the course's pages the link is replaced by a frame with the playground. The address
+// is one of Clouds, Histograms, Graphs, or a page with the fragment of its address; about says what to do there.
 func Live(about, address string) {
 	gonbui.DisplayHTML(liveHTML(about, address))
 	gonbui.Sync()

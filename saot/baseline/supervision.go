@@ -113,11 +113,11 @@ func columnsOf(s supervision[*Node]) *Node {
 	return StopGradient(ReduceAndKeep(may, ReduceMax, 0))
 }
 
-// Sampling says which graphs are too large for a method to take at once, and how it trains on those: an epoch is then
-// as many steps as batches fill from its nodes, or its labeled ones. A step sees sampled neighborhoods of a batch;
-// where a network propagates by Â, what it sums over the neighbors drawn is an unbiased estimate of a layer (see
-// encoder.Propagation). The last number of the fan-out stands for all further layers. Such graphs are embedded, and
-// classified, layer by layer with all neighbors.
+// Sampling says which graphs are too large for a method to take at once, and how it trains on them. An epoch then has
+// one step for each full batch of its nodes, or of its labeled nodes. A step sees sampled neighborhoods of a batch. If
+// a network propagates by Â, the sum over the drawn neighbors is an unbiased estimate of a layer (see
+// encoder.Propagation). The last number of the fan-out also applies to all further layers. Such graphs are embedded,
+// and classified, layer by layer with all neighbors.
 type Sampling struct {
 	WholeGraph int   `json:"whole_graph" range:"[0,)" help:"largest graph, in nodes, taken whole; 0 is no limit"`
 	Batch      int   `json:"batch" range:"[2,)" help:"nodes of a step on a larger one, whose neighborhoods are sampled"`

@@ -15,7 +15,7 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 )
 
-// Verdict is what an audit comes to.
+// Verdict is the outcome of an audit.
 type Verdict int
 
 const (
@@ -41,7 +41,8 @@ type AuditReport struct {
 	Notes       []string     // what the audit could not do, or did with less rigor
 }
 
-// Comparison holds the last row of a performance matrix against the one that is embedded and scored again.
+// Comparison compares the last row of a performance matrix with the row found when the tasks are embedded and scored
+// again.
 type Comparison struct {
 	Setting         Setting
 	Probe           Probe
@@ -71,9 +72,9 @@ const (
 	noteVersions    = "the result was made by other software (%+v) than this audit (%+v)"
 )
 
-// AuditResult holds the result in a run folder against itself, without data or learner: for every setting and probe a
-// lower triangular matrix with a row for each task and accuracies of 0 … 100, from which AP and AF follow as recorded,
-// to 1e-9. It returns an error if there is no result, or none that ReadResult takes.
+// AuditResult checks the result in a run folder for consistency, without data or learner. For every setting and probe
+// there must be a lower triangular matrix with a row for each task and accuracies of 0 … 100, from which the recorded
+// AP and AF follow, to 1e-9. It returns an error if there is no result, or none that ReadResult accepts.
 func AuditResult(dir string) (*AuditReport, error) {
 	result, err := ReadResult(filepath.Join(dir, ResultFile))
 	if err != nil {
@@ -82,7 +83,7 @@ func AuditResult(dir string) (*AuditReport, error) {
 	return result.Audit(), nil
 }
 
-// Audit holds the result against itself, as AuditResult does.
+// Audit checks the result for consistency, as AuditResult does.
 func (r *Result) Audit() *AuditReport {
 	note := noteNoModel
 	if r.External {
@@ -91,14 +92,14 @@ func (r *Result) Audit() *AuditReport {
 	return &AuditReport{Result: r, Problems: r.inconsistencies(), Notes: []string{note}}
 }
 
-// Audit holds the result in opt.Dir against itself, as AuditResult does, and against the learner that Options.Keep left
-// there: the model must be undamaged by its SHA-256, of the same run, and hold the same record of all rows; it is
-// loaded into m, every task is scored again as in Run, and the last rows are compared cell by cell. Earlier rows cannot
-// be embedded, as the states that they are of are gone.
+// Audit checks the result in opt.Dir as AuditResult does, and compares it with the learner that Options.Keep left
+// there. The model must be undamaged by its SHA-256, be of the same run, and hold the same record of all rows. Audit
+// loads it into m, scores every task again as Run does, and compares the last rows cell by cell. Earlier rows cannot be
+// computed again, because only the last state of the learner is kept.
 //
-// Cells must agree exactly on pure Go and XLA on the CPU, where name, version and device of the engine are the
-// result's and the processor is of the kind of the result's. On any other engine or processor sums may come out
-// otherwise in their last digits: there a cell may differ by one of the nodes that it is a share of.
+// Cells must agree exactly on pure Go and on XLA on the CPU if the engine has the name, version and device that the
+// result records, and the processor is of the same kind. On any other engine or processor, sums may differ in their
+// last digits, so a cell may differ by one of the nodes that it is a share of.
 //
 // The stream, m and opt are those that Run had, m freshly made. Evidence against the result is in the report. An error
 // means that there was no audit: no result in opt.Dir, another stream or other options than the result's, a learner

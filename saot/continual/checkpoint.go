@@ -93,8 +93,8 @@ const checkpointWord = "saot-checkpoint " // a checkpoint begins with it, and th
 const checkpointMagic = checkpointWord + "4\n"
 
 // ReadIdentity tells which run a folder's checkpoint belongs to, so that it can be set up again and resumed, and how
-// many of its tasks are done. It does not read the state of the learner, which may be damaged, and take a resumed run
-// back a task. A model counts as a checkpoint where there is no other. It fails with fs.ErrNotExist where there is
+// many of its tasks are done. It does not read the state of the learner. If that is damaged, a resumed run may start a
+// task earlier. A model counts as a checkpoint if there is no other. It fails with fs.ErrNotExist where there is
 // none.
 func ReadIdentity(dir string) (*Identity, int, error) {
 	c, _, err := readLast(dir, readHeader)

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Diverged is an error of numbers that mean nothing: of a loss, an embedding, a transport plan, or of what a method has
-// learned. It names the settings to change. The same settings lead to it again, so that a run that stopped for it
-// cannot continue.
+// Diverged is the error for meaningless numbers in a loss, an embedding, a transport plan, or what a method has
+// learned. It names the settings to change. The same settings lead to it again, so a run that it stopped cannot
+// continue.
 type Diverged struct{ err error }
 
 // Divergedf returns a Diverged that says what fmt.Errorf says.

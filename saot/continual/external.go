@@ -10,11 +10,11 @@ import (
 	"github.com/saot-go/saot/internal/memory"
 )
 
-// External is a method of another program, such as one in PyTorch, by the embeddings that it left. It returns those of
-// the first seen tasks, by the encoder as it was after the last of them: a matrix for each task, with a row for each
-// node of the task's graph, in memory that no other call uses. Run calls it once for each task, in order, and scores
-// what it returns as it scores the embeddings of a Learner. The Result has neither times of training nor a peak of
-// memory: they would not be the method's. Options.Keep and Options.Record are refused.
+// External is a method of another program, such as one in PyTorch, given by the embeddings that the program left. It
+// returns the embeddings of the first seen tasks, made by the encoder after it learned the last of them: a matrix for
+// each task, with a row for each node of the task's graph, in memory that no other call uses. Run calls it once for
+// each task, in order, and scores what it returns as it scores the embeddings of a Learner. The Result has neither
+// times of training nor a peak of memory: they would not be the method's. Options.Keep and Options.Record are refused.
 type External func(ctx context.Context, seen int) ([]*Embedding, error)
 
 // Save writes nothing: what was learned is elsewhere.

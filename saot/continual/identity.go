@@ -81,7 +81,7 @@ func (id *Identity) difference(now *Identity) string {
 
 var renamed = strings.NewReplacer(`"centred":`, `"centered":`, `"distil_buffered":`, `"distill_buffered":`)
 
-// CurrentNames gives settings that runs and results have under earlier names the names of today, in a JSON document.
+// CurrentNames replaces earlier names of settings by the current ones in a JSON document of a run or a result.
 func CurrentNames(settings []byte) []byte { return []byte(renamed.Replace(string(settings))) }
 
 // configDifference names the first three fields, in alphabetical order, in which two JSON configurations differ; ""

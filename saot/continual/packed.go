@@ -61,10 +61,10 @@ func ReadResultsContext(ctx context.Context, paths ...string) ([]Stored, error) 
 }
 
 // PackResults writes the results at the paths, which are as for ReadResults, to one file, and returns how many there
-// are. It passes over that file where it lies in a folder, so that results may be packed again. Equal results make
-// equal files. Of equal results with one run folder it takes one. It writes nothing and returns an error if they
-// differ, if the file is there and is not packed results or holds a run that would be lost, and ctx's if that ends
-// while it reads.
+// are. If that file is in a folder at the paths, it is skipped, so that results may be packed again. Equal results make
+// equal files. If several equal results have the same run folder, one of them is written. PackResults writes nothing
+// and returns an error if such results differ, if the file exists but does not hold packed results, if it holds a run
+// that would be lost, or if ctx ends while it reads.
 func PackResults(ctx context.Context, to string, paths ...string) (count int, err error) {
 	var lines []packedLine
 	at := map[string]int{} // the line of a folder
@@ -134,7 +134,7 @@ func keeps(packed string, runs map[string]string) error {
 	case err != nil:
 		return fmt.Errorf("%w: it would be replaced: %s", err, advice)
 	case lost > 0:
-		return fmt.Errorf("%d runs would be lost, %s first, which no path to pack holds: %s", lost, first, advice)
+		return fmt.Errorf("%d runs would be lost, as no path to pack has them (first: %s): %s", lost, first, advice)
 	}
 	return nil
 }

@@ -340,7 +340,7 @@ func TestPackRefuses(t *testing.T) {
 	before, err := os.ReadFile(packed)
 	require.NoError(t, err)
 	_, err = PackResults(t.Context(), packed, filepath.Join(dir, "b-s1"))
-	require.ErrorContains(t, err, "1 runs would be lost, "+packed+" first, which no path to pack holds: name another")
+	require.ErrorContains(t, err, "1 runs would be lost, as no path to pack has them (first: "+packed+"): name another")
 	_, err = PackResults(t.Context(), packed, dir)
 	require.ErrorContains(t, err, "1 runs would be lost")
 	changed := t.TempDir()

@@ -101,8 +101,8 @@ func judge(row []float64, column, first, end int) (best int, loss float64) {
 
 // LoadKept restores into m the learner that Options.Keep left in a folder. It returns an error if there is none, if it
 // is damaged, or if m refuses the state. It does not compare method and settings with those of the run: result.json has
-// them. Features of a graph for m to embed must be scaled as in training, by the field "features" of the config:
-// graph.Features.Normalize does it, and no error says that it is missing.
+// them. Before m embeds a graph, its features must be scaled as in training: call graph.Features.Normalize with the
+// field "features" of the config. If this is forgotten, there is no error.
 func LoadKept(dir string, m Method) error {
 	model, err := readCheckpoint(filepath.Join(dir, ModelFile))
 	if err == nil {

@@ -113,9 +113,9 @@ func lent(task *datasets.Task) *graph.Graph {
 }
 
 // Supervised is a method of continual learning that trains on labels and classifies by itself. Run calls Learn once per
-// task, in order, and Logits for every task seen so far after each, once for each setting, or once for both (OneHead).
-// With Options.Record, Run calls Logits once more right after Learn, for the task in class-il. Graphs are the stream's,
-// as for a Learner.
+// task, in order. After each task it calls Logits for every task seen so far: once for each setting, or once for both
+// (OneHead). With Options.Record, Run calls Logits once more right after Learn, for the task in class-il. Graphs are
+// the stream's, as for a Learner.
 type Supervised interface {
 	Method
 	// Learn trains on the next task, calling observe (which may be nil) once per step. It returns ctx.Err() when

@@ -9,7 +9,7 @@ import (
 )
 
 // Watched is a Learner that makes plans between two views of a graph, and shows those of a few nodes while it learns.
-// Of other Learners Run records what Embed returns while they learn: Embed must leave what they learn unchanged.
+// For other Learners, Run records what Embed returns while they learn, so Embed must not change what they learn.
 type Watched interface {
 	Learner
 	// Watch prepares for looks at some nodes of a task's graph. Run calls it before Learn for the task, and Look before

@@ -74,13 +74,13 @@ func (e *Engine) Info() Info { return e.info }
 // shapes.
 func (e *Engine) Compiled() int { return int(e.compiled.Load()) }
 
-// Fuses reports whether the engine compiles chains of operations into one loop: XLA does, and takes its time for it. A
-// nil engine fuses nothing.
+// Fuses reports whether the engine compiles chains of operations into one loop: XLA does, and its compilation takes
+// long. A nil engine fuses nothing.
 func (e *Engine) Fuses() bool { return e != nil && strings.HasPrefix(e.info.Name, "xla") }
 
-// ShapePrice is how much more padding than on XLA's CPU plugin it takes to be worth another compiled shape: 1, and on
-// CUDA 60. A training step takes 6 s to compile for an H200, and 0.9 s for two cores; a row of it takes the H200 a
-// tenth of the time at most.
+// ShapePrice says how much padding another compiled shape must save to be worth it, as a multiple of that on XLA's CPU
+// plugin: 60 on CUDA, and 1 on all other engines. A training step takes 6 s to compile for an H200, and 0.9 s for two
+// cores; a row of it takes the H200 a tenth of the time at most.
 func (e *Engine) ShapePrice() int {
 	if e != nil && strings.HasPrefix(e.info.Name, nameCUDA) {
 		return 60
@@ -119,7 +119,7 @@ func (f *Func) Call(inputs ...*tensors.Tensor) (outputs []*tensors.Tensor, err e
 	return outputs, nil
 }
 
-// advise adds to XLA's error that memory ran out what takes less of it, or gives XLA more.
+// advise adds advice to XLA's error that memory ran out: how to use less memory, or give XLA more.
 func (e *Engine) advise(err error) error {
 	text := err.Error() // go-xla has no error of its own for it, and leaves the name out
 	if !strings.Contains(text, "PJRT error (code=8)") && !strings.Contains(text, "RESOURCE_EXHAUSTED") {

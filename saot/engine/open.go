@@ -20,8 +20,8 @@ import (
 // doc). It returns ErrUnknown for an unknown name, listing the known ones, and ErrUnavailable for a named engine that
 // cannot be used, saying why and how to get it.
 //
-// Some of what makes XLA fast holds for the whole process. With cgo and glibc, a program that imports this package has
-// one arena of malloc. To open XLA sets XLA_FLAGS, and lets malloc keep freed memory instead of returning it.
+// Some of what makes XLA fast applies to the whole process. With cgo and glibc, a program that imports this package has
+// one arena of malloc. Opening XLA sets XLA_FLAGS and lets malloc keep freed memory instead of returning it.
 func Open(spec string) (*Engine, error) { return OpenDevices(spec, 1) }
 
 // OpenDevices is Open for steps that are split over a number of devices, at least 1 (see Split): GPUs, or parts of the

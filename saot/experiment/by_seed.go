@@ -34,8 +34,9 @@ func ownSeed(o *datasets.StreamOptions, name string) *uint64 {
 	return nil
 }
 
-// JoinBySeed returns groups in which runs that differ in nothing but their seed, and in what is drawn from it, are one:
-// split, order of classes. It joins those of a dataset if all its runs are such, and those of one seed have one split.
+// JoinBySeed joins groups whose runs differ only in their seed and in what is drawn from it: the split and the order of
+// classes. It joins the groups of a dataset only if this is true of all its runs, and if all runs of one seed have the
+// same split.
 func JoinBySeed(groups []*Group) (joined []*Group) {
 	for _, of := range ByDataset(groups) {
 		names := drawnBySeed(of)

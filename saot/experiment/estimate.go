@@ -32,8 +32,8 @@ func (s *Sweep) Estimates() []Estimate {
 }
 
 // EstimatesOf reads the data of numbered runs of the sweep and returns a list of all runs in which these have
-// estimates. An estimate is what similar finished runs in the sweep's folder took, or what a model says if there are
-// none. The model scales what they took; where it knows nothing of the dataset, the epochs alone do.
+// estimates. An estimate is what similar finished runs in the sweep's folder took, scaled by a model, or what the model
+// says if there are none. If the model knows nothing about the dataset, the figures are scaled by the epochs alone.
 func (s *Sweep) EstimatesOf(numbers []int) []Estimate {
 	e := &estimator{finished: map[string][]*past{}, shapes: map[string]*shape{}}
 	runs := s.all

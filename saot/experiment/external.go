@@ -22,7 +22,8 @@ import (
 
 // Embeddings are the settings of a method of another program: the files that it left.
 type Embeddings struct {
-	// Checksum is the SHA-256 of what sha256sum prints of 1.npy, 2.npy, …: two runs with the same score the same.
+	// Checksum is the SHA-256 of what sha256sum prints for 1.npy, 2.npy, …. Two runs with the same checksum get the
+	// same scores.
 	Checksum string `json:"checksum"`
 }
 

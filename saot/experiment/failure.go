@@ -12,7 +12,8 @@ import (
 	"syscall"
 )
 
-// steadyLog writes a log and never fails: a process whose log's disk is full would die of the pipe that nobody reads.
+// steadyLog writes a log and never fails. If it failed on a full disk, nobody would read the process's pipe, and the
+// process would die.
 type steadyLog struct {
 	file *os.File
 	err  error // the first one

@@ -25,9 +25,9 @@ type Group struct {
 	Method  string
 	Label   string // the method, and the settings by which it differs from the method's other groups on the dataset
 
-	// Settings are the leaves of the results' config by path, without seed and probes, the method's own by the names
-	// that --set takes, epsilon → 0.2; and of the results themselves dataset, method, data (content of the graph, or
-	// checksum), split (hash, or "seed" after JoinBySeed), synthetic, engine (name), version (of the
+	// Settings has the leaves of the results' config by path, without seed and probes. The method's own settings have
+	// the names that --set accepts: epsilon → 0.2. From the results themselves it has dataset, method, data (content of
+	// the graph, or checksum), split (hash, or "seed" after JoinBySeed), synthetic, engine (name), version (of the
 	// program), direction and, where embeddings were probed, probe_rows.
 	Settings map[string]string
 
@@ -291,9 +291,9 @@ func (g *Group) only(name string) string {
 // mixed is the engine and the version of groups that may differ in them.
 const mixed = "mixed"
 
-// Mixed returns the groups for tables in which runs of several engines and versions may be, and what these are, each
-// with its number of runs. The seeds of one method and its settings are one group, whatever made them; a seed that
-// several programs ran stays in its own groups.
+// Mixed returns the groups for tables that may mix engines and versions, and lists these, each with its number of runs.
+// All seeds of a method with the same settings are one group, whichever programs ran them. If several programs ran the
+// same seed, those runs stay in separate groups.
 func Mixed(groups []*Group) (out []*Group, found []string) {
 	count, byKey := map[string]int{}, map[string][]*Group{}
 	for _, g := range groups {

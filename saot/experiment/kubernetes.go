@@ -38,10 +38,10 @@ const (
 )
 
 // KubernetesManifest returns YAML of a ConfigMap with the specs and of an indexed Job whose pods do the runs, for
-// kubectl apply, Kubernetes 1.29 or later. The command of the job is the containers'; it finds the specs in
-// KubernetesSpecs. A pod that is preempted or loses its node is replaced and does not count; a run that failed, or a
-// wrong command, is not tried again; what ended otherwise is, three times. A run that was begun continues at its last
-// finished task of the stream.
+// kubectl apply, Kubernetes 1.29 or later. The command of the job runs in the containers and finds the specs in
+// KubernetesSpecs. A pod that is preempted or loses its node is replaced, which does not count as a retry. A run that
+// failed, or a wrong command, is not tried again. A run whose pod ended for another reason is tried again, up to three
+// times. A run that was begun continues at its last finished task of the stream.
 func KubernetesManifest(j Job, o KubernetesOptions) ([]byte, error) {
 	if err := errors.Join(j.Validate(), o.Validate()); err != nil {
 		return nil, err

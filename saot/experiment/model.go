@@ -87,8 +87,8 @@ func shapeOfStream(stream *datasets.Stream) *shape {
 	return s
 }
 
-// Fits returns an error where a run on a stream is estimated to take more than twice a machine's memory, in bytes; 0 is
-// not known. The estimate errs on the large side. It is of engines that compute in the machine's memory.
+// Fits returns an error if a run on a stream is estimated to take more than twice a machine's memory, in bytes; 0 means
+// unknown. The estimate errs on the large side. It applies to engines that compute in the machine's memory.
 func (r *Run) Fits(stream *datasets.Stream, machine int64) error {
 	if r.External { // its files say what they take when they are read
 		return nil

@@ -68,10 +68,10 @@ type Duel struct {
 	Nemenyi    float64 `json:"nemenyi_p"`  // of the mean ranks, corrected for all pairs
 }
 
-// NewOverview compares the methods that a probe scores. Streams on which fewer than half of the methods ran are left
-// out, then methods that lack one of the rest or have there fewer than half of the seeds that most methods have, and of
-// each stream the seeds that not all methods have. Pairs has the method named, or the first one where the name is "",
-// against each other one.
+// NewOverview compares the methods that a probe scores. First, streams on which fewer than half of the methods ran are
+// left out. Next, methods are left out that lack one of the remaining streams, or have fewer than half of its most
+// common seeds. Last, on each stream, seeds that not all methods have are left out. Pairs compares the named method, or
+// the first one if name is "", with each other method.
 //
 // It returns an error if fewer than two methods or two blocks remain, if the method named is not among them, if a
 // method ran with several settings on a stream, and where Across does.

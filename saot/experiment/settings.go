@@ -198,8 +198,7 @@ func (s *Settings) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Name is a name for the run's folder, for people first and unlike those of all other settings:
-// cora-ml-saot-s0-1f2e3d4c5b.
+// Name returns a readable name for the run's folder, which differs for different settings: cora-ml-saot-s0-1f2e3d4c5b.
 func (s *Settings) Name() string { return s.base() + "-" + s.Hash()[:10] }
 
 // named reports whether a folder has a name as Name makes it. Its digits may be those of a version that had other

@@ -15,8 +15,8 @@ import (
 	"github.com/saot-go/saot/internal/shell"
 )
 
-// SlurmFile returns the name of a script in the folder of a sweep that is launched on Slurm. It is of the text's hash,
-// as two may be launched at once.
+// SlurmFile returns the name of a script in the folder of a sweep that is launched on Slurm. The name contains the
+// script's hash, because two sweeps may be launched at once.
 func SlurmFile(script []byte) string { return "slurm-" + shortHash(script) + ".sh" }
 
 // SlurmOptions are what a cluster's Slurm asks for.

@@ -33,7 +33,8 @@ import (
 //	  grid: {alpha: [0, 0.5, 1]}    # the same with several values: a run for each combination
 //
 // More keys of an entry are preset (default, paper or fast), features, direction, probe_rows, and stream, whose fields
-// are those of datasets.StreamOptions. There split_seed and order_seed may be the word seed: that of each run.
+// are those of datasets.StreamOptions. In stream, split_seed and order_seed may be the word seed, which stands for the
+// seed of each run.
 type Spec struct {
 	Name  string // of its file, without the extension
 	About string
@@ -54,9 +55,9 @@ func Specs() (names []string) {
 	return names
 }
 
-// OpenSpec reads the spec in a file, or, where there is no such file, the one of that name among Specs. Datasets that
-// are given replace those of the entries if these all name the same. Otherwise they choose among those that the entries
-// name. Its error lists every fault with its line.
+// OpenSpec reads the spec in a file, or, where there is no such file, the one of that name among Specs. Given datasets
+// replace those of the entries if all entries name the same ones. Otherwise they choose among the datasets that the
+// entries name. Its error lists every fault with its line.
 func OpenSpec(name string, on ...string) (*Spec, error) {
 	data, err := specText(name)
 	if err != nil {

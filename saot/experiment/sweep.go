@@ -67,9 +67,10 @@ type earlier struct {
 	probes []continual.Probe
 }
 
-// FindSweep looks for runs in a folder, which need not exist, and makes nothing. A finished run is found under another
-// name too: one that an older version finished, whose settings were fewer or had other names, and one whose probes were
-// done by a run each. Paths of the runs become absolute, because the names of their folders hold those.
+// FindSweep looks for runs in a folder, which need not exist, and creates nothing. It also finds a finished run under
+// another name: a run of an older version, which had fewer settings or other names for them, and a run whose probes
+// were done by one run each. It makes the paths of the runs absolute, because the names of their folders depend on
+// them.
 func FindSweep(dir string, runs []Run) (*Sweep, error) {
 	for i := range runs {
 		if err := runs[i].Absolute(); err != nil {
@@ -80,7 +81,7 @@ func FindSweep(dir string, runs []Run) (*Sweep, error) {
 	return &Sweep{Dir: dir, Runs: runs, finished: finished}, err
 }
 
-// NewSweep is FindSweep, and makes the folders of the runs that are not there, which Work does otherwise.
+// NewSweep does what FindSweep does, and makes the missing folders of the runs. After FindSweep, Work makes them.
 func NewSweep(dir string, runs []Run) (*Sweep, error) {
 	s, err := FindSweep(dir, runs)
 	if err != nil {
@@ -110,8 +111,8 @@ func (s *Sweep) make() error {
 	return nil
 }
 
-// OpenSweep finds the runs in a sweep's folder, also those of which it has only results, as unpacked ones are. Runs
-// that cannot be read do not keep it from the others.
+// OpenSweep finds the runs in a sweep's folder, including those with only a result, such as unpacked ones. If some runs
+// cannot be read, it still finds the others.
 func OpenSweep(dir string) (*Sweep, error) {
 	folders, err := foldersWith(dir, ConfigFile, continual.ResultFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

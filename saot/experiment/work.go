@@ -36,8 +36,8 @@ type WorkOptions struct {
 	Observe func(i int, state State, line string)
 }
 
-// Work makes the folders of all runs, does every run that is not done, has not failed, and that no other process works
-// on, and returns when none is left; see also WorkOptions.Wait. A run that fails is recorded and does not stop the
+// Work makes the folders of all runs. It does every run that is not done, has not failed, and is not claimed by another
+// process, and returns when none is left; see also WorkOptions.Wait. A run that fails is recorded and does not stop the
 // others; interrupted by ctx, Work tells its processes to stop, waits for them, and returns ctx's error. What was
 // interrupted continues at its last finished task when Work is called again.
 //

@@ -87,7 +87,7 @@ type Stream struct {
 	Sizes    []encoder.Size // of the tasks' graphs
 }
 
-// StreamOf describes a stream. It panics if the stream has no tasks, which NewStream makes none of.
+// StreamOf describes a stream. It panics if the stream has no tasks; NewStream never returns such a stream.
 func StreamOf(s *datasets.Stream) Stream {
 	out := Stream{Features: s.Tasks[0].Graph.Features.Cols, Classes: s.NumClasses}
 	for i := range s.Tasks {
@@ -138,9 +138,9 @@ func (d *Definition) Fields(s Settings) []Field {
 	return slices.DeleteFunc(all, func(f Field) bool { return !slices.Contains(d.Reads, f.Path) })
 }
 
-// Change makes every change of settings of the method that is possible, in the order of the settings; of two changes of
-// one setting the later holds. Its error joins a *Fault for each other change: where there is no setting of a name,
-// which lists the method's, where a value does not fit, and where a variant fixes the setting.
+// Change makes every possible change of the method's settings, in the order of the settings. Of two changes of one
+// setting, the later one applies. Its error joins a *Fault for each other change: there is no setting of that name (the
+// error lists the method's settings), the value does not fit, or a variant fixes the setting.
 func (d *Definition) Change(s Settings, changes ...Change) error {
 	err := fields.Apply(s, changes)
 	if d.Fix == nil {
@@ -288,8 +288,8 @@ func Names() (names []string) {
 // ErrUnknown marks a name that no method has.
 var ErrUnknown = errors.New("unknown method")
 
-// Lookup returns the method of a name. Its error is ErrUnknown and lists the names, or the import that a program
-// without methods lacks.
+// Lookup returns the method of a name. Its error wraps ErrUnknown and lists the names. In a program without methods, it
+// names the missing import.
 func Lookup(name string) (*Definition, error) {
 	for _, d := range All() {
 		if d.Name == name {

@@ -2,8 +2,8 @@ package train
 
 import "math/rand/v2"
 
-// Deal deals n items out in batches of one size, in a new order every epoch. What does not fill a batch sits an epoch
-// out.
+// Deal deals n items out in batches of one size, in a new order every epoch. Items that do not fill a batch are left
+// out of that epoch.
 type Deal struct {
 	n, size int
 	rng     func(epoch int) *rand.Rand

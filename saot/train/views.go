@@ -27,9 +27,9 @@ type Views[T any] struct {
 }
 
 // Embed returns the embeddings of both views by the encoder whose variables are in a scope: of all nodes, of a sample's
-// targets, or of only the aligned nodes. Of a sample that is split over devices, each device encodes its part, and all
-// return the whole: a loss that couples all targets is the same on each, as are Adam's steps, since the engine averages
-// the gradients. projected is Config.Project of that scope; nil stands for computing it.
+// targets, or of only the aligned nodes. If a sample is split over devices, each device encodes its part, and all
+// return the whole. A loss that couples all targets is then the same on each device. So are Adam's steps, because the
+// engine averages the gradients. projected is Config.Project of that scope; nil stands for computing it.
 //
 // Shapes: returns [N, out] for N such nodes of each view. The gradient flows to the variables of the scope, not to
 // BatchNorm's running averages, and into no variable of the teacher's scope.

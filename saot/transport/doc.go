@@ -71,12 +71,12 @@
 //     differ. Host functions then return an error. In a graph the marginal error is mostly NaN or infinite, but a plan
 //     may also be wrong without a sign. AutoDomain avoids it unless SinkhornConfig.CostRange is less than the cost's,
 //     and LogDomain always does.
-//   - LogDomain fails where C/ε itself is beyond the number format, and where the plan is: with negative costs, relaxed
-//     marginals and a small ρ its mass has no bound. Raise ρ.
+//   - LogDomain fails if C/ε itself exceeds the range of the number format, or if the plan does: with negative costs,
+//     relaxed marginals and a small ρ, the mass of the plan has no bound. Raise ρ.
 //   - The outer steps of FusedGromov solve a problem that is not convex: they may settle in different plans from
-//     different starts, or move between two without settling (Status OuterLimit). A larger ε makes it more convex. Two
-//     steps from μνᵀ are the default of the method, and where they stop is part of it. ProximalPoint sharpens the plan
-//     with each step.
+//     different starts, or move between two without settling (Status OuterLimit). A larger ε makes it more convex. The
+//     method's default is two steps from μνᵀ; the plan at which they stop is part of the method. ProximalPoint sharpens
+//     the plan with each step.
 //   - Floats have a floor: ask for 2e-6 at best in float32, and for 1e-13 on the host. If range(C)/ε is R, potentials
 //     over ε are of size R and the plan is known to a relative R·1e-7 in float32: at R = 1e5, two digits.
 //   - Relaxed marginals with a large ρ converge as exact ones do, because each sweep also moves the constant between f

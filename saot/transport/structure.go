@@ -24,7 +24,7 @@ type Structure interface {
 }
 
 // Sparse is the 0/1 adjacency of an undirected graph as a structure: transport.Sparse(g.Adjacency) shares its arrays.
-// Solvers refuse a directed adjacency, which is not symmetric, and trust that another one is.
+// Solvers refuse a directed adjacency, which is not symmetric. They do not check that an undirected one is symmetric.
 type Sparse graph.Adjacency
 
 // NumNodes returns the number of rows.

@@ -9,7 +9,8 @@ import (
 	"github.com/saot-go/saot/internal/seed"
 )
 
-// Lazy is a view of a graph that is too large to copy at every step. It decides about an edge on demand, always alike.
+// Lazy is a view of a graph that is too large to copy at every step. It decides on demand whether an edge is kept, and
+// always decides the same.
 type Lazy struct {
 	Edges  Filter
 	Masked []int32 // as in View

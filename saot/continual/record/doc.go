@@ -1,6 +1,6 @@
-// Package record is the recording of a run: what a method makes of a few nodes of each task while it learns. It writes
-// recordings, reads them with every size and bound checked, and keeps the coordinates of a picture still from frame to
-// frame. continual.Options.Record makes a recording; playground/viewer shows it. It imports only helpers in internal.
+// Package record writes and reads the recording of a run: what a method makes of a few nodes of each task while it
+// learns. Reading checks every size and bound. Plane keeps a picture from turning between frames.
+// continual.Options.Record makes a recording; playground/viewer shows it. It imports only helpers in internal.
 //
 // # Files
 //

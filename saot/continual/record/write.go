@@ -87,9 +87,9 @@ func (w *Writer) Begin(t Task) error {
 
 var errNoTask = errors.New("record: no task has begun: call Begin first")
 
-// Names says what the terms and figures of the task's frames are called, those of frames to come included. Names may be
-// added, and stay where they are. It returns an error for more than 64 of either, for a name that is empty or longer
-// than 100 bytes, and where no task has begun.
+// Names sets the names of the terms and figures of the task's frames, including frames to come. A later call may add
+// names and must keep the earlier ones in place. It returns an error for more than 64 of either, for a name that is
+// empty or longer than 100 bytes, and where no task has begun.
 func (w *Writer) Names(terms, figures []string) error {
 	if w.task == nil {
 		return errNoTask
@@ -105,8 +105,8 @@ func (w *Writer) Names(terms, figures []string) error {
 const flushFrames = 16
 
 // Add adds a frame to the task, or replaces the last if it is of the same step. The file is written again when it has
-// grown by a quarter, and by 16 frames. Where a task has more than 50,000 frames, or they take more than its share of
-// 32 MB, every other one is dropped, and so is every other one of those to come; the last frame of a task always stays.
+// grown by a quarter and by at least 16 frames. If a task has more than 50,000 frames, or they take more than its share
+// of 32 MB, every other frame is dropped, also of those to come. The last frame of a task always stays.
 // It returns an error where no task has begun, and for a frame that Read would refuse.
 func (w *Writer) Add(f Frame) error {
 	t := w.task

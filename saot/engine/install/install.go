@@ -1,4 +1,4 @@
-// Package install brings XLA: its CPU plugin, and its CUDA plugin with NVIDIA's libraries. They come as Python
+// Package install installs XLA: its CPU plugin, and its CUDA plugin with NVIDIA's libraries. They come as Python
 // packages, whose wheels are pinned, checked and unpacked; neither Python nor pip is needed. It imports datasets/fetch
 // and the engine.
 package install
@@ -48,15 +48,15 @@ func wheelsOf(name, platform string) (wheels []wheel) {
 }
 
 // Engine puts the libraries of an engine, "xla" or "cuda", into the user's cache, where engine.Open finds them,
-// and returns the path of the main library. Wheels come from the files that from names, and from the .whl files in the
-// folders that it names; else from the index that pip is set to, where it is set to one, else from PyPI. Downloads
-// resume, in this call or a later one. Every wheel is checked against a pinned SHA-256, and all are unpacked next to
-// the place where they go, which changes when they are whole. Progress is written as lines. Where no package is known
-// for the platform, go-xla's own installer brings "xla", unchecked.
+// and returns the path of the main library. If from is not empty, wheels come from the files that it lists and from the
+// .whl files in the folders that it lists. Otherwise they come from the index that pip is configured to use, or else
+// from PyPI. Downloads resume, in this call or a later one. Every wheel is checked against a pinned SHA-256. All are
+// unpacked next to their final folder, which is replaced once they are complete. Progress is written as lines. If no
+// package is known for the platform, go-xla's own installer fetches "xla", unchecked.
 //
 // It returns an error for another name, for a platform without packages, if a wheel cannot be fetched
-// (fetch.ErrUnavailable) or is not the pinned one, if from lacks wheels, all of which are then named, and if the cache
-// cannot be written; then what was there stays.
+// (fetch.ErrUnavailable) or is not the pinned one, if from lacks wheels (the error names all of them), and if the cache
+// cannot be written. After an error, what was in the cache stays.
 func Engine(ctx context.Context, name string, from []string, progress io.Writer) (string, error) {
 	folder, err := engine.Folder(name)
 	if err != nil {

@@ -8,10 +8,10 @@
 //		slog.Warn(err.Error()) // the result does not need the metrics
 //	}
 //
-// A folder belongs to one run, and may be the run's own. Over a folder of such folders, `tensorboard --logdir` shows a
-// run a folder. It holds
+// A folder belongs to one run, and may be the run's own. For a folder of such folders, `tensorboard --logdir` shows one
+// run per folder. A folder holds
 //
-//	metrics.jsonl                              a Line a line, in the order in which things happened
+//	metrics.jsonl                              one Line per line, in the order in which things happened
 //	events.out.tfevents.<unix>.<host>.<n>      one for each start of the run; n counts the event files before it
 //
 // # Steps
@@ -29,16 +29,16 @@
 //	<setting>/<probe>/AP, <setting>/<probe>/AF   an evaluation: average performance and forgetting so far, in percent
 //	<setting>/<probe>/accuracy/task-<nn>         a column of the performance matrix, in percent, counted from 1
 //
-// They have the precision of float32; metrics.jsonl has all of float64. A step's figure that is not finite is left out
-// of metrics.jsonl, for JSON has no word for it, and stands in the event file.
+// They have the precision of float32; metrics.jsonl has all of float64. A figure of a step that is not finite is left
+// out of metrics.jsonl, because JSON cannot represent it. The event file has it.
 //
 // # Starting again
 //
 // The first event says where a run starts: at its first task, or, by continual.Resumed, after those that its checkpoint
-// holds. Lines of that task and later ones are dropped from metrics.jsonl, and so is a last line that a kill has cut
-// short: every step of the finished file is there once. An event file is never changed afterward, because a
-// TensorBoard may be reading it. Instead each start opens a new one, whose name sorts after the others, and which
-// begins with TensorFlow's mark of a restart, SessionLog START at the next step: readers drop what they hold from that
-// step on. (TensorBoard's newer reader ignores the mark and drops, in each scalar, what a smaller step supersedes; both
-// show the same once the task is done again.)
+// holds. Lines of that task and later ones are dropped from metrics.jsonl. So is a last line that was cut short when
+// the process was killed. The finished file has every step exactly once. An event file is never changed afterward,
+// because a TensorBoard may be reading it. Instead each start opens a new one, whose name sorts after the others, and
+// which begins with TensorFlow's mark of a restart, SessionLog START at the next step: readers drop what they hold from
+// that step on. (TensorBoard's newer reader ignores the mark and drops, in each scalar, what a smaller step supersedes;
+// both show the same once the task is done again.)
 package metrics

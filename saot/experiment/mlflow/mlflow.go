@@ -43,10 +43,10 @@ import (
 )
 
 // Export writes every result at the paths, which are as for continual.ReadResults, into a store, and returns how many.
-// A run has the same id at each export: the second replaces the first. A run that lies in its folder and in a pack too
-// is written once, of its folder, which has more. It returns an error that names the file if a result or its metrics
-// cannot be read or its scores do not follow from its matrices, and an error if there is no result. If ctx ends, it
-// stops before it reads or writes the next run and returns ctx's error.
+// A run has the same id at each export: the second replaces the first. A run that is in its folder and also in a pack
+// is written once, from its folder, which has more data. It returns an error that names the file if a result or its
+// metrics cannot be read or its scores do not follow from its matrices, and an error if there is no result. If ctx
+// ends, it stops before it reads or writes the next run and returns ctx's error.
 func Export(ctx context.Context, store string, paths ...string) (int, error) {
 	found, err := continual.ReadResultsContext(ctx, paths...)
 	if err != nil {

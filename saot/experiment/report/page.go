@@ -40,10 +40,10 @@ type row struct {
 	Dataset, Label, Seeds, Engine, Go, GoMLX, Machine, Split, Finished string
 }
 
-// Page returns a page of HTML that holds all there is to say of the groups: tables, the paper's where a method of the
-// paper ran, figures, recordings of up to eight groups, settings, software, and a spec that makes the runs
-// again, except for those that took their split from a file or were made by another program. It loads nothing from
-// anywhere. Programs are those that experiment.Mixed has found, for a footnote.
+// Page returns a page of HTML about the groups: tables, the paper's tables if a method of the paper ran, figures,
+// recordings of up to eight groups, settings, software, and a spec that makes the runs again, except for those that
+// took their split from a file or were made by another program. It loads nothing from anywhere. Programs are those that
+// experiment.Mixed has found, for a footnote.
 //
 // It returns an error if the runs cannot share a table (see experiment.Tables), if a recording is damaged, and those of
 // Pictures.

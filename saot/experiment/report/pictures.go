@@ -43,7 +43,8 @@ func (v *view) String() string {
 //   - figure3: AP and AF against a setting that runs of one method differ in, such as α or β (Figure 3); buffer where
 //     it is the buffer's size (the two figures of the paper's appendix);
 //   - figure4: AP against the time of learning a task (Figure 4);
-//   - progress: AP over the tasks learned; neither it nor figure4 of one method that differs in numeric settings alone;
+//   - progress: AP over the tasks learned; left out, as is figure4, for runs of one method that differ only in numeric
+//     settings;
 //   - drift of distances and of plans, and effective rank, over the tasks learned; loss and marginal-error, over tasks.
 //
 // It returns an error if nothing can be drawn, those of experiment.Comparable and those of package plotting.
