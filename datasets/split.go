@@ -251,7 +251,7 @@ func (f *SplitFile) encode() ([]byte, error) {
 }
 
 // Stream cuts a dataset by the split. The dataset that it was drawn on gives the same tasks and the same SplitHash. A
-// node of a task's classes may be in none of the task's three lists. It is then in the task's graph, on which learners
+// node of a task's classes may be in none of the task's three lists. It is still in the task's graph, on which learners
 // without labels train, but no probe is fitted to it or scored on it. Notes count such nodes.
 //
 // Errors name the task, list and node: another dataset (checksum, number of nodes); ids out of range, twice in a task,

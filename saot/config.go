@@ -66,9 +66,9 @@ type Scaling int
 // the defaults: saot run --dataset cora-ml, field diagnostics of result.json.
 const (
 	// Balanced makes the terms between plans independent of ε: ε·KL (or M·‖π_T − π‖²_F). L_str is (1/M)·‖C* − R‖²_F,
-	// which is M times the mean over entries: α weighs more where M is larger. It does not balance the gradients:
-	// that of α·L_str is 370 times as long as that of L_mat, which is 3 times as long as that of β·L_skd. L_str then
-	// dominates the training.
+	// which is M times the mean over entries: α weighs more where M is larger. It does not balance the gradients: the
+	// norm for α·L_str is 370 times that for L_mat, which is 3 times that for β·L_skd. L_str then dominates the
+	// training.
 	Balanced Scaling = iota
 	// Literal takes KL unscaled, with 1/ε in its gradient, Frobenius with a factor M², and L_str as the mean over
 	// entries. The paper has no formula for KL and no unit of L_str. With KL the gradients of L_mat, α·L_str and

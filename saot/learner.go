@@ -91,10 +91,10 @@ func (c Config) points(nodes int) int { return min(c.Points, nodes) }
 // Learn trains the encoder on the next task joined with the replayed subgraphs, then freezes it as the next teacher and
 // keeps a subgraph of the task. An epoch is one step on the whole graph. If the graph is larger than
 // Encoder.WholeGraph, an epoch has N/M steps, rounded down, on sampled neighborhoods, for N nodes. With
-// DistillBuffered, a step of a later task draws M/2 of its own nodes, so an epoch has up to twice as many steps.
-// Patches share nodes, so such an epoch aligns about two thirds of them. Learn returns an error if a plan misses its
-// marginals by so much that it is not a transport plan. The report has these diagnostics, next to those of
-// train.Trainer. For an objective other than transport, it has only setup_seconds:
+// DistillBuffered, a step of a later task draws M/2 of the task's own nodes, so an epoch on samples has up to twice as
+// many steps. Patches share nodes, so an epoch on samples aligns about two thirds of the nodes. Learn returns an error
+// if a plan misses its marginals by so much that it is not a transport plan. The report has these diagnostics, next to
+// those of train.Trainer. For an objective other than transport, it has only setup_seconds:
 //
 //	marginal_error, graph_marginal_error       largest L1 error of π_Z and π_G over the steps
 //	distillation_marginal_error                and of the plans that the distillation makes, such as the teacher's

@@ -10,7 +10,7 @@ import (
 // of 0.5 is a quarter of it in the wrong place. At a very small ε float32 sweeps also make mass out of nothing.
 const noMarginals = 0.5
 
-// checkPlans returns an error if a plan of a step is not a transport plan, and names the setting to change.
+// checkPlans returns an error, which names the settings to change, if a plan of a step is not a transport plan.
 func (c Config) checkPlans(out map[string]float64, graph *planFigures) error {
 	for _, p := range []struct {
 		name, sweeps string

@@ -43,7 +43,7 @@ func call(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	return status, out.String(), errs.String()
 }
 
-// told is what a command prints, which must succeed.
+// told runs a command, which must succeed, and returns what it prints.
 func told(t *testing.T, args ...string) string {
 	t.Helper()
 	status, stdout, stderr := call(t, args...)
@@ -51,7 +51,7 @@ func told(t *testing.T, args ...string) string {
 	return stdout
 }
 
-// refused is what a command says as it ends with exit, which must hold want.
+// refused runs a command that must end with status exit and say want on stderr. It returns stderr.
 func refused(t *testing.T, exit int, want string, args ...string) string {
 	t.Helper()
 	status, _, stderr := call(t, args...)

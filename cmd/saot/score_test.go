@@ -186,6 +186,7 @@ func TestScoredRunsAreRowsOfTables(t *testing.T) {
 	require.Regexp(t, `(?m)^\| my method \| 1 \| 0 \|(.*\d){8}.*\| – \| – \|$`, told(t, "table", "runs/mine-s0",
 		"more"))
 	told(t, "score", "z1", "--engine", "go", "--probe", "paper", "--name", "my method", "--out", "more/other")
+	// Scores of one seed by two probes, of different embeddings.
 	refused(t, exitFailure, "are the same run (seed 0) with different numbers or embeddings", "table", "runs/mine-s0",
 		"more/other")
 }

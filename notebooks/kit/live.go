@@ -14,9 +14,10 @@ import (
 	"github.com/saot-go/saot/plotting"
 )
 
-// Live displays a link above the figure of the cell. It leads to a state of the playground that shows the same figure,
-// which the reader can change. In the course's pages the link is replaced by a frame with the playground. The address
-// is one of Clouds, Histograms, Graphs, or a page with the fragment of its address; about says what to do there.
+// Live displays a link above the figure of the cell. It leads to a state of the playground in which the reader can
+// change what the figure is about. In the course's pages a frame with the playground replaces the link, or nothing does
+// if the pages come without the playground. The address is one of Clouds, Histograms, Graphs, or a page with the
+// fragment of its address; about says what to do there.
 func Live(about, address string) {
 	gonbui.DisplayHTML(liveHTML(about, address))
 	gonbui.Sync()

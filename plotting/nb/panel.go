@@ -53,9 +53,9 @@ type Input struct {
 // RunParts displays the panel below the running cell, and under it the picture whose parts the function returns, at the
 // start and whenever a knob is moved or a button is pressed. If a knob moves on before a position could be drawn,
 // RunParts skips that position, but it skips no press of a button. The parts fill lines as wide as the page. The
-// function must return the same number of parts each time, in the same order. One is drawn only if its key has changed,
-// and sent only if it looks different. RunParts returns when the button "keep this picture" is pressed or the context
-// ends; a grid of the parts then stays as an ordinary picture, which is saved with the notebook.
+// function must return the same number of parts each time, in the same order. A part is drawn only if its key has
+// changed, and sent only if it looks different. RunParts returns when the button "keep this picture" is pressed or the
+// context ends; a grid of the parts then stays as an ordinary picture, which is saved with the notebook.
 //
 // If no browser answers, it returns ErrHeadless: at once if HeadlessEnv is set, and otherwise after 30 seconds. Outside
 // a notebook it returns ErrNoNotebook. It also returns the error of parts, and one for a knob that has no values or

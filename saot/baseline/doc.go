@@ -3,7 +3,7 @@
 // with package method and has its own settings. The defaults are the constants of the method's paper or reference code,
 // except where docs/methods.md gives another value and the reason.
 //
-// It imports the packages that all methods use.
+// It imports the packages on which methods are built.
 //
 // The objectives of gae, dgi and gbt carry their equation's number in the paper. The others name the paper and follow
 // its reference code, or a description of the paper where no code is public (riegrace); their numbers could not be

@@ -114,8 +114,8 @@ func columnsOf(s supervision[*Node]) *Node {
 }
 
 // Sampling says which graphs are too large for a method to take at once, and how it trains on them. An epoch then has
-// one step for each full batch of its nodes, or of its labeled nodes. A step sees sampled neighborhoods of a batch. If
-// a network propagates by Â, the sum over the drawn neighbors is an unbiased estimate of a layer (see
+// one step for each full batch of the graph's nodes, or of its labeled nodes. A step sees sampled neighborhoods of a
+// batch. If a network propagates by Â, the sum over the drawn neighbors is an unbiased estimate of a layer (see
 // encoder.Propagation). The last number of the fan-out also applies to all further layers. Such graphs are embedded,
 // and classified, layer by layer with all neighbors.
 type Sampling struct {

@@ -34,7 +34,7 @@ type Result struct {
 	Started  time.Time       `json:"started"`
 	Finished time.Time       `json:"finished"`
 	Seconds  float64         `json:"seconds"`         // spent working, interruptions left out
-	Resumed  int             `json:"resumed"`         // resumes after which it finished a task, or the run
+	Resumed  int             `json:"resumed"`         // times that it was resumed and then finished a task, or the run
 	Compiled int             `json:"compiled_graphs"` // graphs compiled by the last stretch of the run
 
 	PeakBytes int64 `json:"peak_bytes,omitempty"` // bytes of the process's largest resident set, or 0 if unknown

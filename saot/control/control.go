@@ -1,6 +1,6 @@
 // Package control has the controls, with which every figure is compared: methods that take no training step and see no
 // label. They range from class frequencies alone over raw and propagated features to SAOT's encoder before training. It
-// imports package saot, whose settings, encoder and buffer they share, and the packages that all methods use.
+// imports package saot, whose settings, encoder and buffer they share, and packages on which methods are built.
 package control
 
 import (

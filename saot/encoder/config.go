@@ -47,7 +47,7 @@ type Config struct {
 	SampleFanOut []int `json:"sample_fan_out" range:"[0,)" help:"neighbors drawn per layer in a sample; 0 is all"`
 }
 
-// Changed is called when a field was set by name, by a flag or in a spec. If Kind was set to GAT, or from GAT to
+// Changed is called after a field has been set by name, by a flag or in a spec. If Kind was set to GAT, or from GAT to
 // another kind, it gives the encoder the defaults of the new kind.
 func (c *Config) Changed(name string) {
 	switch {

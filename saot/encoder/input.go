@@ -186,8 +186,8 @@ func SizeOf(g *graph.Graph) Size {
 	return s
 }
 
-// Plus returns the room of a graph together with a number of nodes of another graph. The parameter edges is the ratio
-// of the edges per node of these nodes to those of their graph.
+// Plus returns the room of a graph together with a number of nodes of another graph. The parameter edges is the number
+// of edges per node among these nodes, divided by that in their graph.
 func (s Size) Plus(other Size, nodes int, edges float64) Size {
 	share := float64(nodes) / float64(max(1, other.Nodes))
 	add := func(share float64) func(a, b int) int {

@@ -74,8 +74,8 @@ func (e *Engine) Info() Info { return e.info }
 // shapes.
 func (e *Engine) Compiled() int { return int(e.compiled.Load()) }
 
-// Fuses reports whether the engine compiles chains of operations into one loop: XLA does, and its compilation takes
-// long. A nil engine fuses nothing.
+// Fuses reports whether the engine compiles chains of operations into one loop: XLA does, and is slow to compile. A nil
+// engine fuses nothing.
 func (e *Engine) Fuses() bool { return e != nil && strings.HasPrefix(e.info.Name, "xla") }
 
 // ShapePrice says how much padding another compiled shape must save to be worth it, as a multiple of that on XLA's CPU

@@ -34,9 +34,9 @@ func ownSeed(o *datasets.StreamOptions, name string) *uint64 {
 	return nil
 }
 
-// JoinBySeed joins groups whose runs differ only in their seed and in what is drawn from it: the split and the order of
-// classes. It joins the groups of a dataset only if this is true of all its runs, and if all runs of one seed have the
-// same split.
+// JoinBySeed returns the groups, with those joined whose runs differ only in their seed and in what is drawn from it:
+// the split, the order of classes, or both. It joins the groups of a dataset only if every run drew these from its own
+// seed, all runs of one seed have the same split, none took its split from a file, and there are at least two seeds.
 func JoinBySeed(groups []*Group) (joined []*Group) {
 	for _, of := range ByDataset(groups) {
 		names := drawnBySeed(of)

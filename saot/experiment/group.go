@@ -292,8 +292,8 @@ func (g *Group) only(name string) string {
 const mixed = "mixed"
 
 // Mixed returns the groups for tables that may mix engines and versions, and lists these, each with its number of runs.
-// All seeds of a method with the same settings are one group, whichever programs ran them. If several programs ran the
-// same seed, those runs stay in separate groups.
+// All seeds of a method with the same settings are one group, whichever programs ran them, unless several programs ran
+// the same seed: their groups, with all their runs, then stay separate.
 func Mixed(groups []*Group) (out []*Group, found []string) {
 	count, byKey := map[string]int{}, map[string][]*Group{}
 	for _, g := range groups {

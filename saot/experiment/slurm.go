@@ -16,7 +16,7 @@ import (
 )
 
 // SlurmFile returns the name of a script in the folder of a sweep that is launched on Slurm. The name contains the
-// script's hash, because two sweeps may be launched at once.
+// script's hash, because two launches may use the same folder at once.
 func SlurmFile(script []byte) string { return "slurm-" + shortHash(script) + ".sh" }
 
 // SlurmOptions are what a cluster's Slurm asks for.

@@ -10,7 +10,7 @@ import (
 )
 
 // Lazy is a view of a graph that is too large to copy at every step. It decides on demand whether an edge is kept, and
-// always decides the same.
+// decides the same way every time.
 type Lazy struct {
 	Edges  Filter
 	Masked []int32 // as in View

@@ -1,5 +1,5 @@
 // Package record writes and reads the recording of a run: what a method makes of a few nodes of each task while it
-// learns. Reading checks every size and bound. Plane keeps a picture from turning between frames.
+// learns. Reading checks every size and bound. Plane keeps a picture from turning or flipping between frames.
 // continual.Options.Record makes a recording; playground/viewer shows it. It imports only helpers in internal.
 //
 // # Files

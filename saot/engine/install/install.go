@@ -55,8 +55,9 @@ func wheelsOf(name, platform string) (wheels []wheel) {
 // package is known for the platform, go-xla's own installer fetches "xla", unchecked.
 //
 // It returns an error for another name, for a platform without packages, if a wheel cannot be fetched
-// (fetch.ErrUnavailable) or is not the pinned one, if from lacks wheels (the error names all of them), and if the cache
-// cannot be written. After an error, what was in the cache stays.
+// (fetch.ErrUnavailable) or is not the pinned one, if from lacks wheels (a *MissingError with the addresses of all that
+// are missing), and if the cache cannot be written. If the pinned wheels cannot be installed, what was in the cache
+// stays.
 func Engine(ctx context.Context, name string, from []string, progress io.Writer) (string, error) {
 	folder, err := engine.Folder(name)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package plain has the algorithms of package transport in their simplest form, to be read from top to bottom. Use
-// package transport for computations.
+// Package plain has the basic algorithms of package transport (Sinkhorn's sweeps, fused Gromov-Wasserstein, KL and its
+// gradient) in their simplest form, to be read from top to bottom. Use package transport for computations.
 //
 // A plan π ≥ 0 moves the masses μ of n points onto the masses ν of m points: row i sums to μ_i, column j to ν_j.
 // Between two point clouds with costs C_ij, SAOT's Eq. 8 with entropy (Cuturi 2013) asks for
