@@ -56,8 +56,8 @@ func room(what string, bytes float64) error {
 	return fmt.Errorf("datasets: generated graph: %w", lack(what+" take", bytes, free))
 }
 
-// roomy returns out with room for more of all elements. It takes four times as much as has come, so that few copies
-// reach the exact length.
+// roomy returns out with room for more elements; all is their final count. It makes the capacity four times the length,
+// but not above all, so that few copies are made.
 func roomy[T any](out []T, more, all int) []T {
 	if len(out)+more <= cap(out) {
 		return out

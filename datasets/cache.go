@@ -147,7 +147,7 @@ func (c Cache) sum(path string) (string, error) {
 // stamp tells without reading a file whether it can have changed: a write or a replacement changes one of these.
 type stamp struct {
 	Bytes    int64 `json:"bytes"`
-	Modified int64 `json:"modified"` // nanoseconds since 1970, as the two below
+	Modified int64 `json:"modified"` // nanoseconds since 1970, like Changed
 	Changed  int64 `json:"changed"`  // the system's time of change, which no program can set; 0 if unknown
 }
 

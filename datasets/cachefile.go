@@ -26,7 +26,7 @@ import (
 //	 0  "SAOTgrph"
 //	 8  uint32  cacheVersion
 //	12  uint32  number of sections
-//	16  32 bytes  key: SHA-256 of the source's path and content and of the options
+//	16  32 bytes  key: SHA-256 of the layout, the options, and the source's path and checksum
 //	48  uint64  bytes of the whole file
 //	56  uint32  CRC-32C of the table
 //	60  uint32  CRC-32C of the 60 bytes before

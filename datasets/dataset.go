@@ -53,7 +53,8 @@ type Split struct {
 	Train, Valid, Test []int32
 }
 
-// Task is one step of a stream: the subgraph that a few classes induce. Only the evaluator reads Labels and Split.
+// Task is one step of a stream: the subgraph that a few classes induce. Package continual hides Labels and Split from
+// learners; supervised ones get the labels of train and valid nodes.
 type Task struct {
 	Index   int     // position in the stream, from 0
 	Classes []int32 // of this task alone: a class is in no other task, even of another graph

@@ -63,8 +63,8 @@ func (s Store) Import(ctx context.Context, e Entry, path string, trust bool) ([]
 // staged is the pattern of the folders that Import copies files into. Each has a lock while its process lives.
 const staged = ".import-*"
 
-// staging makes a folder next to the target, so that a rename is one step, and removes those that processes left which
-// were killed.
+// staging makes a folder next to the target, so that a rename is one step, and removes folders that killed
+// processes left.
 func (s Store) staging() (dir string, release func(), err error) {
 	left, _ := fs.Glob(os.DirFS(s.Dir), staged) // an error only of a bad pattern
 	for _, name := range left {
@@ -169,7 +169,7 @@ func (s Store) vouch(ctx context.Context, stage Store, e Entry, all []FileStatus
 	return true, e.recognize(ctx, path, trust)
 }
 
-// own makes an error about a staged file name the file that was imported, or the one in the data folder next to it.
+// own rewrites an error about a staged file so that it names the imported file, or its counterpart in the data folder.
 func (s Store) own(err error, stage Store, e Entry, path string, paths map[string]string) error {
 	var names []string
 	for _, f := range e.Files {
@@ -181,7 +181,7 @@ func (s Store) own(err error, stage Store, e Entry, path string, paths map[strin
 	return readElsewhere{err, strings.NewReplacer(names...).Replace(err.Error())}
 }
 
-// readElsewhere is an error about a file that is not called as when it was read.
+// readElsewhere is an error about a file whose name is not the one under which it was read.
 type readElsewhere struct {
 	error
 	text string

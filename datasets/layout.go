@@ -27,7 +27,9 @@ const (
 
 	// LayoutNPZ is the npz file of gnn-benchmark and graph2gauss: the sparse matrices adj_ and attr_ (each _data,
 	// _indices, _indptr and _shape; compressed rows, 0-based), or a dense attr_matrix [nodes, features], and labels
-	// [nodes]. Values of the adjacency are ignored, except that a stored zero is no edge. Other arrays are passed over.
+	// [nodes]. If these keys are missing, GraphData's keys adj_matrix, node_attr and node_label are read, with pickled
+	// matrices of SciPy. Values of the adjacency are ignored, except that a stored zero is no edge. Other arrays are
+	// passed over.
 	//
 	// A file of one's own may have simpler keys: edge_index [2, edges], as in PyTorch Geometric, or edges [edges, 2]; x
 	// or features [nodes, features]; y or label [nodes]. Arrays may be stored by row or by column, as NumPy stores a

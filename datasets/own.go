@@ -52,8 +52,8 @@ func (ds *Dataset) noteSpare(b *bundle, names []string) {
 	}
 }
 
-// checkNumbering looks for the first line that pandas writes where columns have no names: their numbers. Taken for
-// data, those of features and labels would move every node by one. A node may have such values too, of few features.
+// checkNumbering looks for the first line that pandas writes if columns have no names: their numbers. Read as data,
+// such a line in features and labels would move every node by one. With few features, a node may have such values.
 func (ds *Dataset) checkNumbering(b *bundle) error {
 	labels, features := firstOf(b.has, csvLabels()...), firstOf(b.has, ownFeatures()...)
 	columns := b.numbering(features)

@@ -26,7 +26,8 @@ type global string
 // mark is where a tuple, a list or the items of a dictionary begin on the stack.
 type mark struct{}
 
-// mostOpcodes bounds what is made of a pickle: an opcode of one byte may take a hundred. A matrix takes about 200.
+// mostOpcodes bounds the memory of a pickle's objects: an opcode of one byte may take a hundred bytes. A matrix has
+// about 200 opcodes.
 const mostOpcodes = 10_000
 
 // longestName bounds the module and the name of a class together.

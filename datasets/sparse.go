@@ -98,7 +98,8 @@ func (m *csr) byRow(f *npzFile) (*csr, error) {
 	return t, nil
 }
 
-// storedByColumn reads which of SciPy's formats a matrix has. Files of other programs do not say: theirs is CSR.
+// storedByColumn reports whether a matrix is stored by column (CSC). SciPy's files say so under the key format. Without
+// that key it is CSR, unless it was unpickled as CSC.
 func storedByColumn(f *npzFile, prefix string) (bool, error) {
 	key := prefix + "format"
 	if !f.has(key) {
@@ -271,7 +272,8 @@ func readCOO(f *npzFile, n int, ds *Dataset, direction Direction) error {
 }
 
 // blank reads the values of an adjacency, one for each of ids, and sets the ids of zeros to -1, since a stored zero is
-// no edge. It keeps no values, which ds notes where they differ.
+// no edge. It keeps no values; if they differ, it adds a
+// note to ds.
 func (a *npyArray) blank(ids []int32, ds *Dataset) error {
 	if a.len() != len(ids) {
 		return a.errorf("%d values for %d indices", a.len(), len(ids))

@@ -87,8 +87,8 @@ func (s Store) enough(e Entry) bool {
 	})
 }
 
-// Ready reports whether all files that Open needs are there, without reading them. For a stand-in those of its
-// benchmark will do.
+// Ready reports whether all files that Open needs are there, or the entry's unpacked folder, into which it does not
+// look. It reads no file. For a stand-in the files of its benchmark will do.
 func (s Store) Ready(e Entry) bool {
 	if _, folder := s.Present(e); folder || s.enough(e) {
 		return true
@@ -97,8 +97,8 @@ func (s Store) Ready(e Entry) bool {
 	return err == nil && s.Ready(of)
 }
 
-// find returns the path that the reader of an entry takes, its only file or the folder of several, or "" if there is
-// neither.
+// find returns the path that the reader of an entry takes: its only file if that is there, else its folder, or "" if
+// there is neither.
 func (s Store) find(e Entry) string {
 	if len(e.Files) == 1 {
 		path := s.Path(e.Files[0])

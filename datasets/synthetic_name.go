@@ -70,7 +70,7 @@ func changedSettings(full, defaults []setting) (text string) {
 	return text
 }
 
-// setting is a field that may follow the size in a name: a pointer to it.
+// setting is a field that a dataset's name may set; field is a pointer to it.
 type setting struct {
 	name  string
 	field any

@@ -53,7 +53,8 @@ var pages = []Page{
 // Pages returns the pages in the order of the navigation.
 func Pages() []Page { return append([]Page(nil), pages...) }
 
-// policy is the content security policy that each page sets: what it loads comes from its own origin.
+// policy is the content security policy that each page sets: what it loads comes from its own origin, except images in
+// data: and blob: addresses.
 const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; " +
 	"img-src 'self' data: blob:; connect-src 'self'; worker-src 'self'; frame-src 'self'; base-uri 'none'; " +
 	"form-action 'none'"

@@ -27,7 +27,7 @@ type BarOptions struct {
 	Y                     Limits // of the axis of values; zero takes 0 and the values. A bar beyond it ends in an arrow
 	References            []Reference
 	Decimals              int     // of the value above each bar; negative writes none but that of a bar with an arrow
-	Width, Height         float64 // of the data area, in points; 0 means 340 and 170
+	Width, Height         float64 // of the data area, in points; 0 means 340, or more for long labels, and 170
 
 	ignored []float64 // for each label, the value of a plan that ignores classes; nil for none
 }

@@ -6,9 +6,9 @@
 //   - Embeddings: Embedding, with its drift if wanted.
 //   - Anything: Curves, Bars, Histograms; LossTerms of a run.
 //
-// Every function takes plain numbers and options whose zero value works. It returns a Figure, or an error that names
-// the offending row, series or field; none panics. A Figure is rendered as PNG, SVG with embedded fonts, or PDF. The
-// examples are a gallery: docs/gallery.md shows their pictures.
+// The functions that draw take plain numbers, or results of runs, and most of them options whose zero value works. They
+// return a Figure, or an error that names the offending row, series or field; none panics. A Figure is rendered as PNG,
+// SVG with embedded fonts, or PDF. The examples are a gallery: docs/gallery.md shows their pictures.
 //
 // # Mathematics in text
 //
@@ -42,8 +42,8 @@
 //
 // # Frames of a film
 //
-// Limits that move from frame to frame mislead. PlanOptions.Low and High hold for all frames of a map; NewPlane gives
-// axes and limits that hold all frames of an embedding; CurveOptions and FlowOptions have X and Y:
+// Limits that move from frame to frame mislead. Give PlanOptions.Low and High for all frames of a map. NewPlane returns
+// axes and limits that contain all frames of an embedding. CurveOptions and FlowOptions have X and Y:
 //
 //	plotting.Plan(plans[k], n, n, plotting.PlanOptions{High: 1. / n}) // a pointed bar: values continue
 //	plane, err := plotting.NewPlane(d, frames...)

@@ -143,9 +143,9 @@ type TradeOffPanel struct {
 	Methods []Method
 }
 
-// TradeOffs draws a TradeOff for each panel, side by side, as Figure 4 of the SAOT paper. A name has one color and one
-// marker in all of them. o.Title is above them; o.Width is that of the whole figure, and 0 means TextWidth. Its errors
-// are those of TradeOff.
+// TradeOffs draws a TradeOff for each panel, two in a row, as Figure 4 of the SAOT paper. A name has one color and one
+// marker in all of them. o.Title is above them. o.Width is that of the whole figure; 0 means TextWidth. An o.Height of
+// 0 means 150. Its errors are those of TradeOff.
 func TradeOffs(panels []TradeOffPanel, o TradeOffOptions) (Figure, error) {
 	if len(panels) == 0 {
 		return Figure{}, errors.New("plotting: trade-offs: no panels")

@@ -78,8 +78,9 @@ func around(at vg.Point, w, h vg.Length, ring int) (boxes []vg.Rectangle) {
 	return boxes
 }
 
-// crowding returns the area that a label shares with other things, tenfold. A label that a line ties to its marker pays
-// for what the line crosses, too: even the marker's own bars, which would hide it.
+// crowding returns the area that a label shares with other things, which counts tenfold except for lines that tie other
+// labels. A label that a line ties to its marker pays for what the line crosses, too: even the marker's own bars, which
+// would hide it.
 func (s *space) crowding(box vg.Rectangle, at vg.Point, tied bool) (overlap vg.Length) {
 	for _, other := range s.taken {
 		overlap += 10 * common(box, other)

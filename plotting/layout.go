@@ -18,11 +18,11 @@ import (
 const maxLayout = 2000
 
 // Layout places the nodes of an undirected graph in the plane: neighbors attract and all nodes repel one another
-// (Eades, "A heuristic for graph drawing", 1984, as gonum implements it). Equal arguments give equal places. An edge
-// that only the layout knows ties the components of a graph, or they would drift apart without end.
+// (Eades, "A heuristic for graph drawing", 1984, as gonum implements it). Equal arguments give equal places. Edges
+// that only the layout knows tie the components of a graph together, or they would drift apart without end.
 //
-// edges: pairs of nodes in 0 … n−1; self-loops and repetitions are ignored. O(n log n + edges) time for each of a few
-// hundred steps.
+// edges: pairs of nodes in 0 … n−1; self-loops and repetitions are ignored. O(n log n + edges) time for each of 200
+// to 1000 steps.
 // It returns an error for no nodes or more than 2000, and an edge to a node that does not exist.
 func Layout(n int, edges [][2]int, seed uint64) ([]Point, error) {
 	if n < 1 || n > maxLayout {

@@ -134,9 +134,9 @@ type Map struct {
 	Rows, Cols int
 }
 
-// Maps draws matrices side by side on one color scale with one bar: plans of several ε, a cost before and after, the
-// frames of a run. o.Title is above all of them. Marginals are left out. It returns an error that names the map, for
-// what Plan (for Mass), Cost (Costs) or Diverging (Signed) refuses, and if there are no maps.
+// Maps draws matrices, up to four in a row, on one color scale with one bar: plans of several ε, a cost before and
+// after, the frames of a run. o.Title is above all of them. Marginals are left out. It returns an error that names the
+// map, for what Plan (for Mass), Cost (Costs) or Diverging (Signed) refuses, and if there are no maps.
 func Maps(s Scale, maps []Map, o PlanOptions) (Figure, error) {
 	if !scaleNames.Has(s) || len(maps) == 0 {
 		return Figure{}, fmt.Errorf("plotting: %d maps on the scale %s: want a scale, one map or more", len(maps), s)

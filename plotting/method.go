@@ -130,9 +130,9 @@ func meanStd(values []float64) (mean, std float64) {
 }
 
 // OverTasks draws AP or AF of several methods over the tasks learned so far: the mean over seeds, and one standard
-// deviation (divisor n−1) as a band, or as error bars with o.Bars. AF starts at the second task. Unless o.Y is given,
-// one method that lies far below all others is cut off, as its name in the legend says. It returns an error for a
-// method without matrices or with matrices that are not valid (see Matrix), and those of Curves.
+// deviation (divisor n−1) as a band, or as error bars with o.Bars. AF starts at the second task. Of three methods
+// or more, one that is far below all others is cut off unless o.Y is given; its name in the legend says so. It returns
+// an error for a method without matrices or with matrices that are not valid (see Matrix), and those of Curves.
 func OverTasks(methods []Method, measure Measure, o CurveOptions) (Figure, error) {
 	series := make([]Series, len(methods))
 	for i, m := range methods {

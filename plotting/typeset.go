@@ -22,8 +22,8 @@ import (
 // figure format shows the same outlines.
 type typeset struct{ text.Plain }
 
-// symbols are the names that mathematics may use after a backslash. Of the signs that Liberation lacks, ⊕, ⊗ and ∇ are
-// composed.
+// symbols are the names that mathematics may use after a backslash. Liberation lacks ⊕, ⊗ and ∇. The method sign
+// composes the first two; ∇ has no glyph.
 var symbols = map[string]string{
 	"alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "eta": "η",
 	"theta": "θ", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ",

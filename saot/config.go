@@ -73,7 +73,7 @@ const (
 	// Literal takes KL unscaled, with 1/ε in its gradient, Frobenius with a factor M², and L_str as the mean over
 	// entries. The paper has no formula for KL and no unit of L_str. With KL the gradients of L_mat, α·L_str and
 	// β·L_skd are then of one order: α and β in [0, 1] weigh terms against each other. On corafull-topology they are
-	// about 1 to 1 to 0.3, medians over the tasks of results/sensitivity at α = 1 and β = 0.5
+	// about 1 to 1 to 0.3, medians over the tasks of results/sensitivity.jsonl.gz at α = 1 and β = 0.5
 	// (diagnostics gradient_matching and so on).
 	Literal
 )
@@ -169,8 +169,8 @@ type Config struct {
 	Sigma        float64 `json:"sigma" range:"[0,1]" help:"σ, weight of features against edges in the graph plan"`
 	GromovOuter  int     `json:"gromov_outer" range:"[1,)" help:"outer steps for the graph plan"`
 	GromovSweeps int     `json:"gromov_sweeps" range:"[1,)" help:"Sinkhorn sweeps per outer step"`
-	// GromovFactor multiplies L⊗π, scaled by StructureUnit, in the cost of an outer step. The default of 2 is the
-	// gradient of Eq. 7, whose structure term has that scale; the equation's own term is 1.
+	// GromovFactor multiplies L⊗π, scaled by StructureUnit, in the cost of an outer step. The default, 2, is the factor
+	// in the gradient of Eq. 7. The term as printed has the factor 1.
 	GromovFactor float64 `json:"gromov_factor" range:"(0,)" help:"factor of L⊗π: 2 is Eq. 7's gradient, 1 as printed"`
 
 	// MaxNormalization divides L⊗π by its maximum; PaperNormalization leaves its raw scale.

@@ -10,9 +10,9 @@ import (
 	"github.com/saot-go/saot/saot/method"
 )
 
-// ConfigFor returns the settings of a preset for datasets of a recipe. Those of DefaultConfig are smaller on the
-// generated stream. Those of the paper preset are what the paper states for its four streams (§5.3, §5.6): encoder,
-// buffer, α and β. All other settings keep their defaults.
+// ConfigFor returns the settings of a preset for datasets of a recipe. On the generated stream, the widths, M and the
+// buffer are smaller than in DefaultConfig. The paper preset has what the paper states for its four streams (§5.3,
+// §5.6): encoder, buffer, α and β. All other settings keep their defaults.
 func ConfigFor(recipe datasets.Recipe, p method.Preset) Config {
 	c := DefaultConfig()
 	if recipe == datasets.RecipeSynthetic {

@@ -6,8 +6,8 @@ import (
 	"github.com/saot-go/saot/saot/continual"
 )
 
-// noMarginals is the L1 error of a plan's marginals from which a run stops after the step. A plan's mass is 1: an error
-// of 0.5 is a quarter of it in the wrong place. At a very small ε float32 sweeps also make mass out of nothing.
+// noMarginals is the L1 error of a plan's marginals above which a run stops after the step. A plan's mass is 1: an
+// error of 0.5 is a quarter of it in the wrong place. At a very small ε float32 sweeps also make mass out of nothing.
 const noMarginals = 0.5
 
 // checkPlans returns an error, which names the settings to change, if a plan of a step is not a transport plan.

@@ -57,8 +57,8 @@ func (l *Learner) whole(b *encoder.Batch) (draw drawer, projected []*tensors.Ten
 	return draw, projected, nil
 }
 
-// samples draws from a graph that is too large for a step. Each step aligns M nodes, in patches, of which it sees a
-// sampled neighborhood: what it costs does not depend on the size of the graph.
+// samples draws from a graph that is too large for a step. Each step aligns M nodes, in patches, and sees only a
+// sampled neighborhood of them. Its cost does not depend on the size of the graph.
 func (l *Learner) samples(batched *graph.Graph, task int) (epochs, steps int, draw drawer) {
 	sampler := l.encoder.Graphs.Sampler(batched, l.config.Encoder.SampleFanOut)
 	recent, buffered := l.shares(batched.NumNodes())
@@ -79,8 +79,8 @@ func (l *Learner) samples(batched *graph.Graph, task int) (epochs, steps int, dr
 // share is how many of some nodes are aligned in a step.
 type share struct{ drawn, of int }
 
-// shares divides the M aligned nodes of a batched graph between its first nodes and the rest: the task's and the
-// buffer's, half each, where only the latter are distilled, and else all nodes and none.
+// shares divides the M aligned nodes of a batched graph. With DistillBuffered, half come from its first nodes, the
+// task's, and half from the rest, the buffer's. Otherwise all nodes are one share, and the other is empty.
 func (l *Learner) shares(nodes int) (recent, buffered share) {
 	m := l.config.points(nodes)
 	if l.config.DistillBuffered {

@@ -219,7 +219,7 @@ func newPatches(a *graph.Adjacency, nodes int, rng *rand.Rand) *patches {
 	return &patches{adjacency: a, order: rng.Perm(nodes), rng: rng}
 }
 
-// next returns m different nodes, of which there must be as many. The order is gone through again when it ends.
+// next returns m different nodes; there must be at least m. When the order ends, it starts again.
 func (p *patches) next(m int) []int32 {
 	points := make([]int32, 0, m)
 	taken := make(map[int32]bool, m)

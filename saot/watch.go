@@ -30,8 +30,8 @@ func stepFigures(out map[string]float64, graph *planFigures) (figures []continua
 }
 
 // watch makes the plans of SAOT between some nodes of a task, in two views that are drawn once: what changes from look
-// to look is the network. Its BatchNorm is that of inference, so that looking moves no running average. Its shapes and
-// its stream of random numbers are not those of training, which stay as they are.
+// to look is the network. Its BatchNorm is that of inference, so that looking moves no running average. It has its own
+// shapes and its own stream of random numbers, so training stays as it is.
 type watch struct {
 	learner *Learner
 	graph   *graph.Graph

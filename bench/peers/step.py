@@ -9,7 +9,7 @@ The step is the one of the second task of a stream, with replay and teacher: two
 columns masked, a GCN 512 -> 256, M = 256 aligned nodes, two Sinkhorn plans of at most 50 sweeps, KL of the plan between
 embeddings to a given plan and to the teacher's, the structural loss, and Adam. Views are made outside the timed part, as those of
 the Go benchmark are. The graph is not padded, and the plan in graph space is given: PyTorch does without these parts of the Go
-step. Eight forms take turns, all of
+step. Eight forms take turns, all combinations of
 
   dense or sparse     X is a dense matrix, or one in CSR form with its transpose for the gradient
   plain or lean       each view has its own X W1, the teacher too, and the last layer computes all nodes; or, as in the Go step, the

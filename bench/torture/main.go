@@ -1,7 +1,7 @@
-// Command torture kills saot, again and again, and checks that nothing is lost. It does small runs, sweeps and imports,
-// kills their processes at random moments by random signals, starts two of them in one folder, takes their disk space
-// away and damages their checkpoints, lets each come to its end, and compares it to the last bit with one that was left
-// alone.
+// Command torture kills saot, again and again, and checks that nothing is lost. It does small runs, sweeps and imports.
+// It kills their processes at random moments by random signals, starts several in one folder, takes their disk space
+// away and damages their checkpoints. It lets each run end and compares it with one that was left alone: scores and
+// losses to the last bit, files by name. An imported file must have the bytes of its source.
 //
 //	go build -o saot ./cmd/saot
 //	go run ./bench/torture -saot ./saot -engine go -for 1h

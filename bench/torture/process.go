@@ -85,7 +85,8 @@ func (t *torturer) signal() syscall.Signal {
 	return pick(t.rng, signals)
 }
 
-// strike sends a process a signal within so long a time, and waits for its end. It counts signals that found it alive.
+// strike sends a process a signal at a random moment within the given time, and waits for its end. It counts the
+// signals that found the process alive.
 func (t *torturer) strike(p *process, within time.Duration) {
 	select {
 	case <-p.done:

@@ -51,8 +51,8 @@ embedding.
 With --dataset the nodes are those of another graph with the same feature columns. It is embedded whole, with features
 scaled and edges directed as in the run. Its file has no columns for task and part.
 
-Only the last encoder is kept: those after earlier tasks are gone. Methods that are their own classifier and controls
-have no trained encoder.`,
+Only the last encoder is kept: those after earlier tasks are gone. Methods that are their own classifier give no
+embeddings, and controls train no encoder.`,
 		Example: `  saot run --keep-model --out runs/cora --dataset cora-ml
   saot embed runs/cora -o cora.csv
   saot embed runs/cora --dataset ./new -o new.csv`,

@@ -301,7 +301,8 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s takes no arguments, and %q is one%s", cmd.CommandPath(), word, advice)
 }
 
-// flagError is a usage error, with the flag that was meant where one is near.
+// flagError turns an error about flags into a usage error. It names the flag that was probably meant, or what a flag
+// accepts.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var invalid *pflag.InvalidValueError

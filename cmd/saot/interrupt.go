@@ -21,8 +21,8 @@ type interrupted struct {
 func (e interrupted) Error() string { return e.line }
 func (e interrupted) Unwrap() error { return e.error }
 
-// interruptible is parallel.Until, whose error says while what the command was interrupted. Readers write nothing, and
-// unpack moves whole files into place.
+// interruptible is parallel.Until with an error that says what was interrupted. Load may be left running: readers write
+// nothing, and unpack moves whole files into place.
 func interruptible[T any](ctx context.Context, what string, load func() (T, error)) (T, error) {
 	value, err := parallel.Until(ctx, load)
 	if end := ctx.Err(); end != nil && errors.Is(err, end) {
@@ -31,8 +31,8 @@ func interruptible[T any](ctx context.Context, what string, load func() (T, erro
 	return value, err
 }
 
-// unlessInterrupted returns an error where ctx has ended, which says what then holds. It stands before each file that a
-// command writes.
+// unlessInterrupted returns an error if ctx has ended; then is what its text says after "interrupted". Commands call it
+// before they write a file.
 func unlessInterrupted(ctx context.Context, then string) error {
 	if ctx.Err() == nil {
 		return nil
@@ -43,8 +43,8 @@ func unlessInterrupted(ctx context.Context, then string) error {
 // opener opens data of a run.
 type opener[T any] func(ctx context.Context, r *experiment.Run) (*T, error)
 
-// asRecorded is open for a run in a folder. If the data are not where they were when the run began, it takes those in
-// the folder of today's default: the checksum tells whether they are the same.
+// asRecorded is open for a run in a folder. If the data have moved since the run began, it reads those in the current
+// default folder. The checksum tells whether they are the same.
 func asRecorded[T any](open opener[T]) opener[T] {
 	return func(ctx context.Context, r *experiment.Run) (*T, error) {
 		data, err := open(ctx, r)

@@ -34,12 +34,13 @@ type launchOptions struct {
 }
 
 const launchHelp = `With --launcher the runs that are left to do become an array job of Slurm, or an indexed Job of
-Kubernetes, with a task for each run. A task may take 3 times the time and 1.5 times the memory that the largest run is
-estimated to take, or what --time and --mem say; on Kubernetes its time has no limit without --time. Without --engine it
-computes on the fastest engine of its node. A task that is interrupted or preempted continues by itself at its last
-finished task of the stream; on Slurm, one that has been queued again ten times ends at its time limit. The same command
-again launches what is left: on Slurm, without what is still in the queue; on Kubernetes, delete the Job first, and its
-tasks pass over runs that are done. --workers bounds the tasks at a time; there is no bound without it.
+Kubernetes, with a task for each run. A task may take 3 times the time, but at least 15 minutes, and 1.5 times the
+memory that the largest run is estimated to take, or what --time and --mem say; on Kubernetes its time has no limit
+without --time. Without --engine it computes on the fastest engine of its node. A task that is interrupted or preempted
+continues by itself after its last finished task of the stream; on Slurm, one that has been queued again ten times ends
+at its time limit. The same command again launches what is left: on Slurm, without what is still in the queue; on
+Kubernetes, delete the Job first, and its tasks pass over runs that are done. --workers bounds the tasks at a time;
+there is no bound without it.
   slurm       writes slurm-HASH.sh to the sweep's folder, which all nodes share, and submits it; --dry-run prints it
   kubernetes  writes the manifest to --output; --out and --data are the paths in containers, below the mount of --claim`
 
@@ -48,7 +49,7 @@ const launchExample = `  saot sweep mine.yaml --out /shared/mine --launcher slur
     --image lab/saot --claim lab:/saot --output job.yaml`
 
 func (o *launchOptions) addFlags(f *pflag.FlagSet) {
-	f.Var(text{&o.launcher}, "launcher", "what does the runs: local (this process), slurm or kubernetes")
+	f.Var(text{&o.launcher}, "launcher", "what does the runs: local (this machine), slurm or kubernetes")
 	f.StringVar(&o.output, "output", "", "file that the manifest for Kubernetes goes to; - is stdout")
 	f.DurationVar(&o.time, "time", 0,
 		"time limit of a launched task, such as 36h; default: by estimate, none on Kubernetes")

@@ -37,8 +37,9 @@ effect size, and the p value of Wilcoxon's signed-rank test, raw and after Holm'
 A block is one seed of one stream. Seeds of a stream are alike, so small p values do not carry to streams that were not
 run. --streams takes the mean over the seeds of each stream as one block instead: few streams then show little.
 
-Methods are compared on the streams and seeds that all of them have. A method is left out if it has
-fewer than half of the seeds that are the most common on a stream. The output names what is left out.`,
+Methods are compared on the streams and seeds that all of them have. A stream is left out if fewer than half of the
+methods ran on it. A method is left out if it has no runs on one of the other streams, or fewer than half of the seeds
+that most methods have there. The output names what is left out.`,
 		Example: `  saot overview results/chosen.jsonl.gz
   saot overview results/chosen.jsonl.gz --streams --format md
   saot overview results/chosen.jsonl.gz --against saot          saot against each other method

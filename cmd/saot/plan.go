@@ -75,7 +75,7 @@ func possible(ctx context.Context, s *experiment.Sweep, numbers []int) ([]experi
 }
 
 // foresee returns the memory that runs are expected to take, and an error if one that is left cannot be done. For runs
-// that --only chooses, such as a task of a job, it does neither: the data would be read twice.
+// that --only chooses, such as a task of a job, it does neither unless memory is bounded: the data would be read twice.
 func (o *sweepOptions) foresee(ctx context.Context, s *experiment.Sweep, left []int, bounded bool) ([]int64, error) {
 	if len(left) == 0 || o.chosen && !bounded {
 		return make([]int64, len(s.Runs)), nil

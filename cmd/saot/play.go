@@ -48,7 +48,7 @@ serves until it is interrupted.`,
 	return cmd
 }
 
-// listen listens at an address, or at a free port where the default is taken, which a line says.
+// listen listens at an address. If the default port is taken, it listens at a free one and returns a line that says so.
 func listen(address string, chosen bool) (listener net.Listener, taken string, err error) {
 	listener, err = net.Listen("tcp", address)
 	if errors.Is(err, addressInUse) && !chosen {

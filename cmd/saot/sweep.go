@@ -165,8 +165,8 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 	return o.work(cmd, s, left)
 }
 
-// checkEngines opens --engine and the engines of the runs to do once: where one is missing, each run would fail. An
-// --engine that is not that of the runs would do nothing.
+// checkEngines opens --engine and the engines of the runs to do, each once: if one is missing, its runs would all fail.
+// It refuses an --engine other than that of the runs.
 func (o *sweepOptions) checkEngines(s *experiment.Sweep, left []int) error {
 	if len(left) == 0 {
 		return nil
@@ -333,7 +333,7 @@ func summary(count map[experiment.State]int, all int) string {
 	return text
 }
 
-// watch shows a sweep at work: a bar on a terminal, a line for each run that begins or ends elsewhere.
+// watch shows a sweep at work: on a terminal a bar, elsewhere a line for each run that begins or ends.
 type watch struct {
 	out   io.Writer
 	sweep *experiment.Sweep

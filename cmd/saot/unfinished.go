@@ -11,8 +11,8 @@ import (
 	"github.com/saot-go/saot/saot/experiment"
 )
 
-// tellOthers says that the folder holds runs that this sweep did not do: those of a spec as it was before a correction
-// would stay in saot status for good.
+// tellOthers says which runs in the folder are not done and not in the spec. Runs of an earlier version of the spec
+// would stay in saot status forever.
 func tellOthers(out io.Writer, s *experiment.Sweep) {
 	const named = 5
 	others := s.Others()

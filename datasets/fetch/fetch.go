@@ -31,9 +31,9 @@ type Request struct {
 	Progress func(done, total int64) // called after each piece that was written; total is -1 while it is unknown
 	Waiting  func()                  // called once, where another process works on the path, before the wait for it
 	Client   *http.Client            // default: a plain one; redirections are followed as Fetch says, whatever it does
-	Stall    time.Duration           // a connection that brings nothing for this long is resumed; default 30 s
+	Stall    time.Duration           // a connection that brings less than 30 kB in this time is resumed; default 30 s
 	Retries  int                     // fruitless attempts in a row before a mirror is given up; default 4
-	Backoff  time.Duration           // before the second attempt; doubles with each, up to 64 times; default 1 s
+	Backoff  time.Duration           // before another attempt; doubles with each fruitless one, to 64-fold; default 1 s
 	ByHand   string                  // what to do with a file from a browser, for errors; default: where to put it
 
 	now func() time.Time // the clock of the watchdog; nil is time.Now
@@ -61,9 +61,10 @@ const (
 // Fetch downloads a file unless it is there already. The bytes go to Path + ".part", which is checked and then renamed,
 // so that Path is never a broken file; Path + ".part.json" keeps what a later call needs to resume. A connection that
 // breaks, stalls, crawls or ends early is resumed where it stopped, in this call or a later one, if the server says
-// that the file is still the same. A mirror whose bytes turn out wrong after that gets one more chance from the first
-// byte; then the next mirror is tried. At most 10 redirections in a row are followed, and none from https to http or to
-// another scheme. One process at a time works on a path; a second one waits and finds the file.
+// that the file is still the same or the request has a checksum. A mirror whose bytes turn out wrong after that gets
+// one more chance from the first byte; then the next mirror is tried. At most 10 redirections in a row are followed,
+// and none from https to http or to another scheme. One process at a time works on a path; a second one waits and finds
+// the file.
 //
 // It returns a *ChecksumError if the file at Path or the downloaded one has other bytes than requested (a download is
 // then removed, a file that was there is left alone); an error that wraps ErrUnavailable and says what to do by hand if

@@ -63,7 +63,7 @@ func (f *Fault) Error() string { return f.Err.Error() }
 func (f *Fault) Unwrap() error { return f.Err }
 
 // Apply changes fields of the struct that target points to, in the order in which the struct declares them; of two
-// changes of one field the later holds. A struct with a method Changed(name string), on its pointer, is told of each of
+// changes of one field, the later wins. A struct with a method Changed(name string), on its pointer, is told of each of
 // its fields that was changed. Apply makes every change that is possible, and returns a *Fault for each other one,
 // joined. Where a path leads nowhere, the error lists the fields by their paths.
 func Apply(target any, changes []Change) error {

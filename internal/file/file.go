@@ -178,8 +178,8 @@ func SHA256Context(ctx context.Context, path string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// Tidy removes what processes that were killed while they replaced the file at path left next to it. No process may be
-// replacing it meanwhile.
+// Tidy removes temporary files that processes left next to the file at path when they were killed while they replaced
+// it. No process may be replacing the file meanwhile.
 func Tidy(path string) error {
 	dir, prefix := filepath.Dir(path), "."+filepath.Base(path)+"-"
 	entries, err := os.ReadDir(dir)

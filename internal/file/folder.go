@@ -10,7 +10,7 @@ import (
 func oldFolder(next string) string { return next + ".old" }
 
 // ReplaceFolder replaces a folder, which may be absent, by the folder next. If that fails, the old one stays. Both are
-// on one file system. TidyFolder mends what a process leaves that is killed meanwhile.
+// on one file system. TidyFolder repairs the folders after a process was killed in the middle.
 func ReplaceFolder(folder, next string) error {
 	old := oldFolder(next)
 	err := move(folder, old)
@@ -27,8 +27,8 @@ func ReplaceFolder(folder, next string) error {
 	return nil
 }
 
-// TidyFolder removes what a process that was killed while it made or moved next left, and puts the replaced folder back
-// where there is none. No process may be at it meanwhile.
+// TidyFolder removes what a process left when it was killed while it made or moved next. If folder is missing, it puts
+// the replaced one back. No process may work on the folders meanwhile.
 func TidyFolder(folder, next string) error {
 	old := oldFolder(next)
 	if _, err := os.Lstat(folder); errors.Is(err, fs.ErrNotExist) {

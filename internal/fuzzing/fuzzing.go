@@ -3,8 +3,8 @@ package fuzzing
 
 import "flag"
 
-// minimizeFlag bounds what the fuzzer does to make an input shorter that reaches new code. Its default is a minute for
-// each. Coverage within inflate and the garbage collector varies from run to run, so that nearly every input seems to
+// minimizeFlag bounds what the fuzzer does to shorten an input that reaches new code. Its default is a minute for each
+// input. Coverage within inflate and the garbage collector varies from run to run, so that nearly every input seems to
 // reach new code: the fuzzer would do nothing else.
 const minimizeFlag = "test.fuzzminimizetime"
 

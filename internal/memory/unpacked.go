@@ -7,7 +7,7 @@ import (
 )
 
 // Compressed data may unpack to Modest bytes, and beyond that to at most maxExpansion times its size: text and arrays
-// take a third to a twentieth, a bomb a thousandth or less.
+// compress to a third to a twentieth of their size, a bomb to a thousandth or less.
 const (
 	Modest       = 64 << 20
 	maxExpansion = 200

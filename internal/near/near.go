@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Word returns the known word that is nearest to a misspelled one, or "" if none is near: a third of the letters may be
-// wrong, missing, superfluous or swapped with a neighbor, and a beginning of three letters or more is near its word. Of
-// words that are equally near, the first is taken.
+// Word returns the known word that is nearest to a misspelled one, or "" if none is near: a third of the letters, and
+// at least one, may be wrong, missing, superfluous or swapped with a neighbor. A beginning of three letters or more is
+// near its word, too. Of words that are equally near, the first is taken.
 func Word(misspelled string, known []string) string {
 	letters := utf8.RuneCountInString(misspelled)
 	best, least := "", 1+max(1, letters/3)

@@ -111,8 +111,8 @@ func (b *bisection) refine(ctx context.Context) error {
 // pass moves nodes one after the other, each at most once and the one with the largest gain first, even if that is a
 // loss. Then it returns to the best state on the way, and reports whether that is better than the first.
 //
-// Side 0 gives unless it is below the window, side 1 unless side 0 is above it. So the window is left by at most one
-// node, and one of the sides can always give.
+// A node may leave side 0 unless that side is below the window, and side 1 unless side 0 is above the window. So side 0
+// misses the window by at most one node, and one of the sides can always give a node.
 func (b *bisection) pass() bool {
 	var queues [2]moves
 	for i, s := range b.side {

@@ -100,8 +100,8 @@ func open(dataset, dir string) (*datasets.Stream, error) {
 	return datasets.NewStream(d, datasets.DefaultStreamOptions())
 }
 
-// settings are all that a run depends on, apart from its stream. The knobs from ε on are those of SAOT. One without
-// effect on the method stays as by default, so that it replays no run.
+// settings are all that a run depends on, apart from its stream. The knobs from ε on are those of SAOT. A knob without
+// effect on the method is left out or stays at its default, so that moving it replays no run.
 type settings struct {
 	method string
 	seed   uint64

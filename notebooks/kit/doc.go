@@ -7,7 +7,7 @@
 //
 // # How a notebook of the course is built
 //
-// TestForm in package notebooks holds these rules.
+// TestForm in package notebooks checks these rules.
 //
 //   - Its file is NN_name.ipynb; links and pictures use that name.
 //

@@ -45,6 +45,6 @@ func Fresh(name string) string {
 // EngineEnv names the engine of all notebooks, such as xla:cpu.
 const EngineEnv = "SAOT_NOTEBOOKS_ENGINE"
 
-// Engine is the engine that EngineEnv names, or pure Go, which prints the committed numbers on every machine. It is the
-// same at every call.
+// Engine is the engine that EngineEnv names, or pure Go, which prints the committed numbers on amd64 (golden.Exact). It
+// is the same at every call.
 var Engine = sync.OnceValue(func() *engine.Engine { return Must(engine.Open(cmp.Or(os.Getenv(EngineEnv), "go"))) })

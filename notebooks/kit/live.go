@@ -31,8 +31,8 @@ func liveHTML(about, address string) string {
 }
 
 // Clouds is the transport page with two clouds of points, costs of squared distances, and ε. Epsilon 0 is the exact
-// plan; rho is ρ of both marginals, and 0 means exact marginals. Clouds that reach out of the page's unit square shrink
-// to it, and ε and ρ shrink by the same factor squared. More are other keys of the address: "sweeps=1".
+// plan; rho is ρ of both marginals, and 0 means exact marginals. Clouds that reach out of the page's unit square are
+// scaled to fit it, and ε and ρ by the same factor squared. More are other keys of the address: "sweeps=1".
 func Clouds(x, y []plotting.Point, epsilon, rho float64, more ...string) string {
 	placed, scale := inSquare(slices.Concat(x, y))
 	keys := append([]string{"x=" + packed(placed[:len(x)]), "y=" + packed(placed[len(x):])},
@@ -101,7 +101,8 @@ func numbered(nodes []int) string {
 	return text.String()
 }
 
-// inSquare moves points that are not all in the unit square into its middle, and returns by which factor they shrink.
+// inSquare moves points that are not all in the unit square into its middle, scaled to 0.9 of its side. It also returns
+// the factor by which it scales them.
 func inSquare(points []plotting.Point) (placed []plotting.Point, scale float64) {
 	low, high := points[0], points[0]
 	for _, p := range points {

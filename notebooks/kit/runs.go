@@ -13,8 +13,8 @@ import (
 	_ "github.com/saot-go/saot/saot/method/all" // names the methods of results
 )
 
-// Results reads committed runs: from results/FILE.jsonl.gz of the repository those of the methods on a dataset, a group
-// of seeds for each method, in the order of the names. Without names it returns all methods.
+// Results reads the committed runs of methods on a dataset from results/FILE.jsonl.gz of the repository. It returns the
+// first group of seeds of each method, in the order of the names. Without names it returns all groups.
 func Results(file, dataset string, methods ...string) []*experiment.Group {
 	all := Must(experiment.Collect([]string{repository("results", file+".jsonl.gz")}))
 	all = slices.DeleteFunc(all, func(g *experiment.Group) bool { return g.Dataset != dataset })

@@ -18,7 +18,7 @@ type Clouds struct {
 	X, Y   []float64 // coordinates [n, 2] and [m, 2], row by row
 	Mu, Nu []float64 // masses [n] and [m]; nil means uniform
 	Cost   transport.CostKind
-	Exact  bool    // no entropy: Epsilon, Rho, Sweeps and Start do not count
+	Exact  bool    // no entropy: Epsilon, Rho, Sweeps, Tolerance and Start do not count
 	Center float64 // subtracted from each coordinate: the origin of the cosine cost
 
 	Epsilon   float64

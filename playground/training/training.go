@@ -20,7 +20,7 @@ import (
 	_ "github.com/saot-go/saot/saot/method/all" // the methods by name
 )
 
-// Request is a run that is asked for. Its fields are the flags of "saot run" of the same names.
+// Request is a run that is asked for. Its fields are flags of "saot run"; Probes is --probe.
 type Request struct {
 	Dataset string      `json:"dataset"`
 	Method  string      `json:"method"`

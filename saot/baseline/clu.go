@@ -36,7 +36,7 @@ func (s *CluSettings) Validate() error {
 }
 
 // newClu is the learner that tells clusters of feature rows apart (You et al. 2020, "node clustering"), by the loss of
-// sorting. Diagnostic of the report: "spread", the clusters' mean squared distance from their centers.
+// sorting. Diagnostic of the report: "spread", the nodes' mean squared distance from the centers of their clusters.
 func newClu(b method.Build) (continual.Method, error) {
 	s := *b.Settings.(*CluSettings)
 	return newPretext(b, "gcn-clu", s.PretextSettings, sorting{groups: s.Clusters,

@@ -25,7 +25,7 @@ type CompSettings struct {
 	Components int `json:"components" range:"[1,)" help:"number of feature components to regress"`
 }
 
-// compDefaults have the reference's 48 components on Cora, and its default of 32 elsewhere.
+// compDefaults have the reference's 48 components for Cora on Cora and CoraFull, and its default of 32 elsewhere.
 func compDefaults(recipe datasets.Recipe, p method.Preset) method.Settings {
 	s := &CompSettings{PretextSettings: pretextDefaults(recipe, 500, p), Components: 32}
 	if ofCora(recipe) {

@@ -316,8 +316,8 @@ func shifted(observe func(continual.Step), done, steps int) func(continual.Step)
 // encoderBlock is how many weights one goroutine draws at a time.
 const encoderBlock = 1 << 16
 
-// drawEncoder draws W [in, out] as encoder.Glorot does, on all cores: there are tens of millions of weights at worst,
-// and a new encoder every few steps. The weights are the same on any number of cores.
+// drawEncoder draws W [in, out] as encoder.Glorot does, on all cores: there are up to tens of millions of weights, and
+// a new encoder at every step (CaT) or every few steps (PUMA). The weights are the same on any number of cores.
 func drawEncoder(weight *tensors.Tensor, rng *rand.Rand) error {
 	sides := weight.Shape().Dimensions
 	base, bound := rng.Uint64(), float32(math.Sqrt(6/float64(sides[0]+sides[1])))

@@ -64,8 +64,8 @@ func (c *condenser) uploadRows(r *realRows, g *graph.Graph, members [][]int32) {
 	}
 }
 
-// propagated makes rows of ÂX, Â = D^{−1/2}(A+I)D^{−1/2}, for some nodes, on all cores: row k is added to what of
-// returns, zeros to begin with, and then seen.
+// propagated makes rows of ÂX, Â = D^{−1/2}(A+I)D^{−1/2}, for some nodes, on all cores: it adds row k to the slice that
+// of(k) returns, which holds zeros at first, and then passes the row to seen.
 func propagated(g *graph.Graph, nodes []int32, of func(k int) []float32, seen func(k int, row []float32)) {
 	scale := g.Adjacency.DegreeScale()
 	parallel.Ranges(len(nodes), func(first, end int) {

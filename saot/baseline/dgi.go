@@ -45,8 +45,8 @@ func init() {
 		Load: func(s method.Settings) method.Load { return s.(*DGISettings).load() }})
 }
 
-// dgiPatiences is how many times its patience a task is estimated to take. On our streams it takes 4 to 25 times that
-// (results/tune).
+// dgiPatiences is the estimate of a task's epochs in units of its patience. At the default learning rate, tasks of our
+// streams take 4 to 18 (results/tune).
 const dgiPatiences = 15
 
 func (s *DGISettings) load() method.Load {
@@ -65,7 +65,7 @@ func (s *DGISettings) Validate() error { return s.check(check.In("baseline: dgi"
 //	s = σ(1/N·Σ_i h_i),   D(h, s) = hᵀWs + c                                      (§4.2; their code has c),
 //	L = −1/2N·(Σ_i log σ(D(h_i, s)) + Σ_j log(1−σ(D(h̃_j, s))))                    (Eq. 1, to be minimized).
 //
-// A task ends when the loss has not fallen for a number of steps (patience), with the weights that had the lowest.
+// A task ends when the loss has not fallen for a number of epochs (patience). The weights of the lowest loss are kept.
 type dgi struct {
 	DGISettings
 	layered

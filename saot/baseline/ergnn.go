@@ -26,8 +26,8 @@ type ERGNNSettings struct {
 	Distance  float64       `json:"distance" range:"(0,)" help:"distance within which two nodes count as near, for cm"`
 }
 
-// ergnnDefaults keep 1000 nodes of each class of Arxiv, Reddit and Products, and 100 elsewhere: on CoraFull 1000 would
-// be all of nearly every class. CGLB chooses one of the two on valid.
+// ergnnDefaults keep 1000 nodes of each class of Arxiv, Reddit and Products, and 100 elsewhere and at preset fast: on
+// CoraFull 1000 would be all of nearly every class. CGLB chooses one of the two on valid.
 func ergnnDefaults(recipe datasets.Recipe, p method.Preset) method.Settings {
 	s := &ERGNNSettings{CGLBSettings: cglbDefaults(p), Budget: 100, Distance: 0.5}
 	switch recipe {

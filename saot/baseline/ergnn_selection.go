@@ -52,8 +52,8 @@ func (l *ergnn) choose(t *continual.Labeled, rng *rand.Rand) experience {
 	return x
 }
 
-// coverageSample is the largest number of nodes of a class that coverage maximization looks at, CGLB's; a larger budget
-// is looked at whole.
+// coverageSample, CGLB's, is the largest number of nodes of a class that coverage maximization looks at. If the budget
+// is larger, it looks at as many candidates as the budget.
 const coverageSample = 1000
 
 // pick returns the budget of nodes of class c, given the train nodes of the task's classes.

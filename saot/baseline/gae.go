@@ -107,9 +107,9 @@ func (l *gae) denseLoss(in pairs[*Node]) train.Loss {
 	return train.Loss{Total: logisticLoss(scores, in.Weights)}
 }
 
-// sampledLoss takes what drawPairs draws. Every pair of nodes {u, v} stands in the mean as (u, v) and as (v, u), with
-// the same score, so that the gradient in z_u is twice that of the pairs which u comes first in: their partners are
-// gathered without a gradient, which would be a scatter. O(N·pairs·out) time.
+// sampledLoss takes what drawPairs draws. Every pair of nodes {u, v} is in the mean as (u, v) and as (v, u), with the
+// same score. So the gradient in z_u is twice that of the pairs in which u comes first. Their partners are gathered
+// without a gradient, since that would be a scatter. O(N·pairs·out) time.
 func (l *gae) sampledLoss(in pairs[*Node]) train.Loss {
 	z := l.encode(in.Graph)
 	fixed := StopGradient(z)
@@ -216,7 +216,7 @@ func batchPairs(a *graph.Adjacency, pool []int32, size int, rng *rand.Rand) (nod
 	}
 	near := view.Filter{}.Induced(a, pool)
 	n, k := float64(a.NumNodes()), float64(len(pool))
-	// a pair is in the pool that often
+	// a pair is in the pool with probability k(k−1)/(n(n−1))
 	off := float32(-n * (n - 1) / (k * (k - 1)) / (n*(n-1) - float64(len(a.Neighbors))))
 	for i := range pool {
 		row := weight[i*size : i*size+len(pool)]

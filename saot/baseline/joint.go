@@ -63,7 +63,8 @@ func (s *JointSettings) Validate() error {
 //
 //	L = Σ_{τ≤t} Σ_{i∈train_τ} w_i · CE(softmax(logits_i), y_i),
 //
-// with the softmax over all classes seen in class-il and over the task's own in task-il, a network for each.
+// with weights w_i that sum to 1, equal or, if Balanced, of equal sum for every class. The softmax is over all classes
+// seen in class-il and over the task's own in task-il, with a network for each.
 type joint struct {
 	JointSettings
 	method.State

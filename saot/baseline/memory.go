@@ -41,8 +41,8 @@ func trainByClass(t *continual.Labeled) [][]int32 {
 }
 
 // shares divides the budget among classes in proportion to their train nodes, rounded down but to one at least, and
-// gives what is left to the first classes, one each in turn. A class without train nodes gets none. So small a budget
-// that there is not a node for every class is exceeded.
+// gives what is left to the first classes, one each in turn. A class without train nodes gets none. As small classes
+// are rounded up to one, the shares may exceed the budget.
 func (c *condenser) shares(train [][]int32) []int {
 	total := 0
 	for _, nodes := range train {

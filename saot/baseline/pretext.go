@@ -64,10 +64,10 @@ func ofCora(recipe datasets.Recipe) bool {
 //
 //	Z = Â·ReLU(Â·X·W).
 //
-// Weight decay spares the rows of W of words that a task lacks. The reference's decay would be all of their gradient,
-// and an Adam that starts again makes it a full step: they would be 0 before the task ends. W continues from task to
-// task; Θ is newly drawn, as the targets of two tasks have nothing to do with each other. On a graph too large for a
-// step, the loss is the mean over a batch; the targets are still made of the whole graph.
+// Weight decay spares the rows of W of words that a task lacks. In the reference, decay is the whole gradient of such
+// rows, and an Adam that starts again turns it into full steps: they would be 0 before the task ends. W continues from
+// task to task; Θ is newly drawn, as the targets of two tasks have nothing to do with each other. On a graph too large
+// for a step, the loss is the mean over a batch; the targets are still made of the whole graph.
 type pretext struct {
 	PretextSettings
 	puzzle

@@ -51,9 +51,9 @@ func init() {
 func (s *PUMASettings) Validate() error { return check.In("baseline: puma").Ranges(s).Err() }
 
 // puma is PUMA, the pseudo-label guided memory bank (Liu, Qiu and Huang 2024): CaT with three changes. A task is
-// condensed twice: first as CaT does it; then a network trained on the memories so made says what the nodes without a
-// label are, and those that it takes to be of class c join the train nodes of c in the mean that the second
-// condensation matches,
+// condensed twice, first as in CaT. A network trained on these memories then predicts the classes of the nodes without
+// a label. The nodes predicted to be of class c join the train nodes of c in the mean that the second condensation
+// matches,
 //
 //	c = { i ∈ train : y_i = c } ∪ { i ∉ train ∪ valid : argmax p_i = c and max p_i ≥ threshold }.
 //

@@ -236,8 +236,8 @@ func (l *rieGrace) layer(space lorentz, layer int, transformed *Node, near encod
 	return space.centroid(near, x, target, source)
 }
 
-// points returns what centroid weighs, from W·log(x) [N, d]: points [N, d] and the scores [N, 1] of attention, which is
-// taken of the log maps of the transformed points; they undo the exponential map just taken.
+// points returns what centroid weighs, from W·log(x) [N, d]: points [N, d] and the attention scores [N, 1]. The scores
+// come from the tangent vectors themselves, because the log maps of the points are these vectors.
 func (l *rieGrace) points(space lorentz, layer int, transformed *Node) (x, target, source *Node) {
 	h := space.within(transformed)
 	targetName, sourceName := attentionNames(layer)

@@ -65,7 +65,8 @@ func (s *TACOSettings) Validate() error {
 // one-hot labels of train nodes, or C̄Y itself for nodes that were merged before: the reference takes their y^r again.
 // The coarsening merges nodes that the first layer embeds alike, those of a reservoir of train nodes last. A random
 // 60 % of the nodes of G^r with a vote train the network after that. Loss: the mean cross-entropy over the train nodes
-// of G_t with the softmax over all classes of the stream; in task-il the scores are compared within a task.
+// of G_t, or over their classes if Balanced, with the softmax over all classes of the stream. In task-il the scores are
+// compared within a task.
 //
 // The memory has at most (1−r)·(nodes of the memory + nodes of the task) nodes, which is (1−r)/r times the largest task
 // in the limit. On a graph in pieces, nodes without a common edge merge too (see coarsened).

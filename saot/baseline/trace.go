@@ -236,7 +236,7 @@ func (l *trace) embed(scopePath string, s *storedViews[*Node], mode encoder.Mode
 	return train.Embed(l.slow, scopePath, s.Views, nil, mode)
 }
 
-// traceScope is where the frozen encoder stands in the store that the k-th subgraph of the past is compared with.
+// traceScope is the scope of the frozen encoder with which the k-th subgraph of the past is compared.
 func traceScope(k int) string {
 	if k == 0 {
 		return encoder.TeacherScope

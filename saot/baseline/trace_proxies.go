@@ -115,8 +115,8 @@ func divide(ctx context.Context, z *mat.Dense, nodes []int32, k int, threshold f
 }
 
 // around returns the nodes within a number of hops of some, say proxies: these first, then hop by hop. Of a hop that
-// exceeds the limit, as many as fit are drawn at random. On a directed graph hops lead against the edges, as messages
-// come.
+// exceeds the limit, as many as fit are drawn at random. On a directed graph, hops go against the edges, to the nodes
+// that messages come from.
 func around(a *graph.Adjacency, some []int32, hops, limit int, rng *rand.Rand) []int32 {
 	nodes, taken := slices.Clone(some), map[int32]bool{}
 	for _, v := range some {

@@ -44,9 +44,10 @@ func (s *TWPSettings) Validate() error { return s.check(check.In("baseline: twp"
 //
 //	L_t = CE_t + Σ_{τ<t} Σ_p Ω_τp·(p − p*_τ)²,   Ω_τ = λ_l·(∂CE_τ/∂p)² + λ_t·(∂‖e_τ‖₂/∂p)²   at p*_τ,
 //
-// where CE_t is the mean over the train nodes, with the softmax over all classes seen in class-il and over the task's
-// own in task-il, a network for each, p*_τ are the weights after task τ, and e_τ holds the attention coefficients of
-// the first layer on the edges and self-loops of the task's graph (see attentionNorm). docs/methods.md says where it
+// where CE_t is the mean over the train nodes, or over their classes if Balanced. The softmax is over all classes seen
+// in class-il and over the task's own in task-il, with a network for each. p*_τ are the weights after task τ, and e_τ
+// are the attention coefficients of the first layer on the edges and self-loops of the task's graph (see
+// attentionNorm). docs/methods.md says where it
 // departs from CGLB's code.
 type twp struct {
 	TWPSettings

@@ -46,7 +46,7 @@ type AuditReport struct {
 type Comparison struct {
 	Setting         Setting
 	Probe           Probe
-	Recorded, Found []float64 // percent, one a task
+	Recorded, Found []float64 // percent, one for each task
 	AP, AF          float64   // of the recorded matrix with the last row as found
 	Largest         float64   // difference of a cell, in percentage points
 	Differ          []int     // tasks, from 0, whose cells differ by more than is allowed
@@ -93,9 +93,10 @@ func (r *Result) Audit() *AuditReport {
 }
 
 // Audit checks the result in opt.Dir as AuditResult does, and compares it with the learner that Options.Keep left
-// there. The model must be undamaged by its SHA-256, be of the same run, and hold the same record of all rows. Audit
-// loads it into m, scores every task again as Run does, and compares the last rows cell by cell. Earlier rows cannot be
-// computed again, because only the last state of the learner is kept.
+// there. The model must be undamaged by its SHA-256, be of the same run, and hold the same record of all rows, fits,
+// the dataset, and the reports on tasks and evaluations. Audit loads it into m, scores every task again as Run does,
+// and compares the last rows cell by cell. Earlier rows cannot be computed again, because only the last state of the
+// learner is kept.
 //
 // Cells must agree exactly on pure Go and on XLA on the CPU if the engine has the name, version and device that the
 // result records, and the processor is of the same kind. On any other engine or processor, sums may differ in their
@@ -324,7 +325,7 @@ func (r *Result) inconsistencies() (problems []string) {
 func (s *Score) inconsistencies(tasks int) (problems []string) {
 	say := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	if len(s.Matrix) != tasks || len(s.Fits) != tasks {
-		say("the matrix has %d rows and fits of %d, want %d of both, one a task", len(s.Matrix), len(s.Fits), tasks)
+		say("the matrix has %d rows and fits of %d, want %d of both, one per task", len(s.Matrix), len(s.Fits), tasks)
 	}
 	for i, row := range s.Matrix {
 		if len(row) != i+1 {

@@ -19,7 +19,7 @@ func (r *Result) Check() error {
 				fmt.Sprintf(format, args...))
 		}
 		if len(s.Matrix) != r.Dataset.Tasks {
-			return say("the matrix has %d rows, want %d, one a task", len(s.Matrix), r.Dataset.Tasks)
+			return say("the matrix has %d rows, want %d, one for each task", len(s.Matrix), r.Dataset.Tasks)
 		}
 		if err := s.triangular(); err != nil {
 			return say("%v", err)

@@ -52,7 +52,7 @@ type sample struct {
 }
 
 // design holds the labeled nodes of the tasks that are fitted together, in order of task, and their embeddings: all
-// seen tasks in class-il, some of them in task-il. Labels exist nowhere else in the protocol.
+// seen tasks in class-il, some of them in task-il. Probes and scores get their labels from it.
 type design struct {
 	layout  layout
 	origin  origin
@@ -69,7 +69,7 @@ type origin struct {
 	first int // index of the design's first task
 }
 
-// newDesign collects the nodes of tasks that the split and the labels have been checked of.
+// newDesign collects the labeled nodes of tasks. It fails if samplesOf does.
 func newDesign(tasks []datasets.Task, embed []*Embedding, at origin) (*design, error) {
 	d := &design{layout: newLayout(tasks), origin: at, seen: len(tasks), width: embed[0].Cols, embed: embed,
 		trainOf: make([]int, len(tasks))}
@@ -162,7 +162,8 @@ func highest[T float32 | float64](row []T, first, end int) int {
 	return best
 }
 
-// majority is the probe of a constant embedding, in closed form: every head predicts its most frequent train class.
+// majority is the probe of embeddings without columns, in closed form: every head predicts its most frequent train
+// class.
 func (d *design) majority(s Setting, p Probe) []float64 {
 	count := make([]float64, d.layout.offset[d.seen])
 	for _, sample := range d.train {

@@ -56,8 +56,9 @@ func (r *run) finish() (*Result, error) {
 	return result, r.retire(result)
 }
 
-// retire ends the checkpoint of a run whose result is written: it becomes the model if that is to be kept, else it is
-// removed. A run that is stopped before or within it does it when it is resumed.
+// retire calls Options.Finish and ends the checkpoints of a run whose result is written: the last one becomes the model
+// if that is to be kept, and what is not kept is removed. If the run is stopped before retire ends, resuming the run
+// calls retire again.
 func (r *run) retire(result *Result) error {
 	if r.opt.Finish != nil {
 		if err := r.opt.Finish(result); err != nil {

@@ -62,10 +62,10 @@ func notCheckpoint(path, magic string) error {
 	return damaged{fmt.Errorf("%s is not a checkpoint", path)}
 }
 
-// readLast reads the last checkpoint of a run folder, or the earlier one where the last is damaged or missing; then
-// passed says what is wrong with the last. Where there is neither, the model is the last checkpoint of a run that
-// ended, and whose result is lost. One that cannot be read now is not damaged: it is an error. It fails with
-// fs.ErrNotExist where there is none.
+// readLast reads the last checkpoint of a run folder. If that is damaged or missing, it reads the earlier one, and
+// passed says what is wrong with the last. If both are missing, it reads the model: the last checkpoint of a run that
+// ended and lost its result. A file that cannot be read now does not count as damaged: that is an error. The error is
+// fs.ErrNotExist if there is no checkpoint.
 func readLast(dir string, read func(path string) (*checkpoint, error)) (c *checkpoint, passed, err error) {
 	c, err = read(filepath.Join(dir, CheckpointFile))
 	if err == nil {
@@ -178,7 +178,7 @@ func (c *checkpoint) readSketches() error {
 	return p.sketched()
 }
 
-// sketched returns an error unless there is a whole sketch of each learned task that the evaluations measured.
+// sketched returns an error if there are more sketches than learned tasks, or if a sketch is not whole.
 func (p *partial) sketched() error {
 	if len(p.Sketches) > len(p.Tasks) {
 		return fmt.Errorf("it holds %d sketches of %d learned tasks", len(p.Sketches), len(p.Tasks))

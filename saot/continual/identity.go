@@ -52,7 +52,8 @@ func (id *Identity) matches(now *Identity) error {
 	return nil
 }
 
-// difference names the first field in which two runs differ; "" where they are the same.
+// difference names the first field in which two runs differ, or up to three fields of their configurations. It is "" if
+// the runs are the same.
 func (id *Identity) difference(now *Identity) string {
 	type field struct {
 		name     string

@@ -114,7 +114,7 @@ type Resumed struct{ Done, Tasks int }
 type Row struct {
 	Setting  Setting
 	Probe    Probe
-	Accuracy []float64 // percent, one a seen task
+	Accuracy []float64 // in percent, one for each task seen
 }
 
 func (StepEvent) event()          {}

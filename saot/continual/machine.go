@@ -47,7 +47,8 @@ func (m Machine) String() string {
 	return strings.Join(append(words, threads), ", ")
 }
 
-// like reports whether both have one kind of processor, or that of one is not known.
+// like reports whether two machines are alike: the same system and vector instructions, and the same processor if both
+// record one. A machine of which nothing is recorded is like any other.
 func (m Machine) like(other Machine) bool {
 	m.Threads, other.Threads = 0, 0
 	if m.Processor == "" || other.Processor == "" {

@@ -115,8 +115,8 @@ func (r *Result) run() string {
 	return fmt.Sprintf("%s on %s, seed %d, %s", r.Method, r.Dataset.Name, r.Seed, config.Bytes())
 }
 
-// keeps returns an error if a file of packed results, which need not exist, holds a run that is not among runs, which
-// are by folder: in the file it may be all that is left of the run.
+// keeps returns an error if a file of packed results has a run that is not among runs, which are by folder. The packed
+// result may be all that is left of such a run. The file need not exist.
 func keeps(packed string, runs map[string]string) error {
 	info, err := os.Stat(packed)
 	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 { // writing says what is wrong with other things
@@ -139,9 +139,9 @@ func keeps(packed string, runs map[string]string) error {
 	return nil
 }
 
-// UnpackResults writes each result of a packed file to its run folder below dir, in the form of WriteFile. It does
-// not touch those that are there already, and returns how many of both there are. If another result lies in one of the
-// folders, UnpackResults writes nothing and returns an error.
+// UnpackResults writes each result of a packed file to its run folder below dir, in the form of WriteFile. It leaves
+// results that are already there, and returns how many it wrote and how many it left. If one of the folders has a
+// different result, UnpackResults writes nothing and returns an error.
 func UnpackResults(packed, dir string) (written, kept int, err error) {
 	written, kept, err = unpack(packed, dir)
 	if err != nil {
@@ -349,7 +349,8 @@ func ResultFiles(paths ...string) (all []string, err error) {
 	return all, nil
 }
 
-// eachFile gives each file of results at the paths to visit, with the folder of its run below the path.
+// eachFile calls visit once for each result.json and each packed file at the paths, with the file's folder below the
+// path. In a folder at the paths, it skips the file that except names.
 func eachFile(paths []string, except string, visit func(name, below string) error) error {
 	seen := map[string]bool{}
 	passed, _ := os.Stat(except) // nil where there is none

@@ -25,10 +25,10 @@ type HeldNode struct {
 	LogLoss float64 // −log of the probability of its class, in nats
 }
 
-// Path fits the converged probe at strengths that fall, each solution the start of the next, on the embeddings of all
-// tasks, and chooses none: for studies of how to choose. Node i of one point is node i of all points. In task-il every
-// point holds the nodes of all heads, and the Fit of the first. It returns an error if the embeddings do not fit the
-// tasks, if a fit fails, and ctx.Err() when canceled.
+// Path fits the converged probe on the embeddings of all tasks, at falling strengths, and starts each fit at the
+// solution before it. It chooses no strength: it is for studies of how to choose. Node i of one point is node i of all
+// points. In task-il every point has the nodes of all heads, and the Fit of the first. It returns an error if e is nil,
+// if the embeddings do not fit the tasks, if a fit fails, and ctx.Err() when canceled.
 func Path(ctx context.Context, e *engine.Engine, tasks []datasets.Task, embed []*Embedding, s Setting,
 	strengths []float64) ([]PathPoint, error) {
 	if err := checkPath(e, tasks, embed); err != nil {

@@ -40,7 +40,8 @@ type evaluator struct {
 	gram      *engine.Func // part of its curvature
 }
 
-// newEvaluator makes the evaluator of a stream. The engine may be nil: then only constant embeddings can be probed.
+// newEvaluator makes the evaluator of a stream. If the engine is nil, only embeddings without columns can
+// be probed.
 func newEvaluator(e *engine.Engine, tasks []datasets.Task, seed uint64) (*evaluator, error) {
 	ev := &evaluator{engine: e, tasks: tasks, seed: seed, pathNodes: pathNodes, logitRows: 4096}
 	ev.paperShapes = sync.OnceValue(func() []shape { return ev.shapesOf(ProbePaper) })
@@ -98,9 +99,9 @@ func paddedColumns(columns, width int) int {
 	return power
 }
 
-// The most shapes of a probe, and how many train rows of a fit take as long as a graph takes to compile, measured on
-// XLA and two cores: 0.1 s for the paper probe, in which a row of class-il takes 0.36 ms for some 2,500 epochs, one of
-// a pair 0.08 ms; 0.3 s for the converged one, with 0.12 ms for a row.
+// The most shapes of a probe, and the number of train rows whose fit takes as long as a graph takes to compile,
+// measured on XLA and two cores. A graph of the paper probe compiles in 0.1 s; a row takes 0.36 ms in class-il, for
+// some 2,500 epochs, and 0.08 ms in a pair. A graph of the converged probe compiles in 0.3 s; a row takes 0.12 ms.
 const (
 	classShapes, taskShapes  = 8, 4
 	paperRows, paperPairRows = 280, 1_250
@@ -109,8 +110,8 @@ const (
 
 // shapesOf returns the padded shapes of a probe: those of single tasks, then the others, ascending. Each shape of
 // class-il is that of some number of tasks, chosen so that padding and compiling cost the least in all. The heads of
-// task-il are fitted alone, so that no row pays for the columns of other heads, in shapes chosen alike. Where heads
-// have more than two classes, the paper probe has two shapes, half of the stream and the whole: such heads all take
+// task-il are fitted alone, so that no row pays for the columns of other heads, in shapes chosen alike. Unless every
+// task has two classes, the paper probe has only two shapes, half of the stream and the whole: such heads all take
 // thousands of epochs, and waste the least side by side.
 func (ev *evaluator) shapesOf(p Probe) []shape {
 	tasks := len(ev.tasks)
@@ -277,12 +278,12 @@ func tensorOf[T float](data []T, dims ...int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(data, dims...)
 }
 
-// leastRows is what a class keeps when train nodes are thinned, however small its share.
+// leastRows is the least that a class keeps when train nodes are thinned. A class with fewer keeps all of them.
 const leastRows = 10
 
 // thinned returns the tasks with about that many train nodes in all, if they have more: each class in each task keeps
-// its share, since the imbalance is part of what is measured, and at least leastRows. Which nodes stay depends on the
-// class alone.
+// its share, since the imbalance is part of what is measured, and at least leastRows (all, if it has fewer). Which
+// nodes stay does not depend on the run's seed.
 func thinned(tasks []datasets.Task, rows int) []datasets.Task {
 	all := 0
 	for i := range tasks {

@@ -18,18 +18,19 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 )
 
-// L-BFGS settings. The iterations are a bound. A memory of 80 is for W itself, as task-il and wide embeddings have it:
-// with gonum's default of 15, L-BFGS took ten times the iterations on UAI at the weakest penalty, because embeddings
-// are strongly correlated. In the coordinates of class-il both memories take about the same number of iterations.
+// L-BFGS settings. The iterations are a bound. Task-il and wide embeddings are solved for W itself, with a memory of
+// 80: with gonum's default of 15, L-BFGS took ten times the iterations on UAI at the weakest penalty, because
+// embeddings are strongly correlated. In the coordinates of class-il both memories take about the same number of
+// iterations.
 const (
 	convergedIterations = 2000
 	convergedMemory     = 80
 	curvedMemory        = 20
 )
 
-// convergedPrecision is the largest entry of the gradient by W at which L-BFGS stops, as a share of λ, where it looks
-// for W itself. The solution is off by ‖gradient‖/λ at most, so that one bound for all strengths would leave weak
-// penalties where strong ones ended. From λ = 1e-3 on the bound does not rise.
+// convergedPrecision says when L-BFGS stops if it solves for W itself: when every entry of the gradient is below this
+// share of λ. The solution is off by ‖gradient‖/λ at most. With one bound for all strengths, a fit with a weak penalty
+// would stop where the stronger one ended. Above λ = 1e-3 the bound does not rise.
 const convergedPrecision = 1e-2
 
 // curvedGap says when L-BFGS stops in the coordinates of class-il: where the objective is this far above its minimum,

@@ -255,8 +255,9 @@ func epochs(state, fixed []*graph.Node, rates *graph.Node,
 	})[:3]
 }
 
-// buildAdamWPair is buildAdamW for one head of two classes. The gradients of its two columns are opposite, so their
-// moments and steps are; and the logits matter by their difference alone. So it is enough to follow δ = w₁ − w₂,
+// buildAdamWPair is buildAdamW for one head of two classes. The gradients of its two columns are opposite. So their
+// first moments and steps are opposite too, and their second moments are equal. Only the difference of the logits
+// matters, so it is enough to follow δ = w₁ − w₂,
 //
 //	g = ((σ(δXᵀ) − y) ⊙ weight)·X,   δ ← δ − 2·step(g),
 //

@@ -100,8 +100,8 @@ func (c *recorder) begin(ctx context.Context, t int) (err error) {
 	return c.frame(c.last)
 }
 
-// step takes a frame if it is the step's turn. That of the last step of a training waits: it counts if another step
-// follows, else end takes one of the same step, when Learn has returned.
+// step takes a frame if it is the step's turn. The frame of the last step of a training waits. If another step follows,
+// it is added. Otherwise end takes another frame of that step when Learn has returned.
 func (c *recorder) step(s Step) error {
 	if c == nil {
 		return nil
@@ -254,7 +254,8 @@ func edgesOf(a *graph.Adjacency) []record.Edge {
 	return edges
 }
 
-// valuesOf returns the values of terms in the order of names, to which it adds new ones. Those that have none are NaN.
+// valuesOf returns the values of terms in the order of names, to which it adds new ones. A name
+// without a value gets NaN if a later name has a value. Otherwise it is left out.
 func valuesOf(names *[]string, terms []Term) (values []record.Number) {
 	for _, t := range terms {
 		i := slices.Index(*names, t.Name)

@@ -37,7 +37,7 @@ type Result struct {
 	Resumed  int             `json:"resumed"`         // times that it was resumed and then finished a task, or the run
 	Compiled int             `json:"compiled_graphs"` // graphs compiled by the last stretch of the run
 
-	PeakBytes int64 `json:"peak_bytes,omitempty"` // bytes of the process's largest resident set, or 0 if unknown
+	PeakBytes int64 `json:"peak_bytes,omitempty"` // the process's largest resident set; 0 if unknown or External
 
 	ProbeRows   int          `json:"probe_rows,omitempty"` // bound of the train nodes of probes; 0 is none
 	Scores      []Score      `json:"scores"`
@@ -92,7 +92,7 @@ type Score struct {
 	AP      float64 `json:"ap"` // Matrix.AveragePerformance
 	AF      float64 `json:"af"` // Matrix.AverageForgetting
 	Matrix  Matrix  `json:"matrix"`
-	Fits    [][]Fit `json:"fits"` // how the heads of each row were fitted: one in class-il, one a seen task in task-il
+	Fits    [][]Fit `json:"fits"` // fits of each row: of one head in class-il, of one head per seen task in task-il
 }
 
 // Fit is how one head was fitted. The fields that a probe does not use are 0.
@@ -127,8 +127,8 @@ func (s *Score) ValidAP() (float64, bool) {
 	return sum / float64(max(1, heads)), recorded && heads > 0
 }
 
-// The paper probe stopped early if it kept a head from its first checks, by epoch, that is this many percentage points
-// below the converged probe's.
+// The paper probe stopped early if it kept a head from epoch earlyEpoch or before that is more than earlyMargin
+// percentage points below the converged probe's.
 const (
 	earlyEpoch  = 3 * paperInterval
 	earlyMargin = 10

@@ -22,8 +22,9 @@ import (
 type Options struct {
 	Engine *engine.Engine // fits the probes; may be nil for supervised methods and embeddings without columns
 	Probes []Probe        // none means those of Probes
-	// ProbeRows bounds the train nodes that probes are fitted to, all tasks together; 0 is no bound. Where there are
-	// more, every class of every task keeps its share of them, and 10 at least. Held-out nodes are always all scored.
+	// ProbeRows bounds the train nodes that probes are fitted to, over the whole stream; 0 is no bound. If there are
+	// more, each class of each task keeps its share, but at least 10 or all it has, so the total may exceed the bound.
+	// Held-out nodes are always all scored.
 	ProbeRows int
 	Seed      uint64 // of the probes' initial weights and the nodes of a recording; the learner has its own
 	Dir       string // run folder for checkpoints and the result; "" writes no files
@@ -44,14 +45,14 @@ type Options struct {
 // ProbeHead in both settings, and Options.Probes and ProbeRows are not used. An External has learned elsewhere: the
 // probes score what it left. Run returns the finished Result, which it also writes to Dir/result.json.
 //
-// Run keeps the last checkpoint and the one before, which it takes where the last is damaged. Only one process at a
-// time may work in a Dir.
+// Run keeps the last checkpoint and the one before. If the last is damaged or missing, it resumes from the other. Only
+// one process at a time may work in a Dir.
 //
-// Run stops with an error, leaving the last checkpoint in place, when m is none of these, when ctx is canceled
-// (the error is ctx's), when a loss term or an embedding is not finite, when a task cannot be probed (no train or test
-// nodes, or, for the converged probe, no valid nodes), when Dir holds another run, or cannot be written, and when what
-// is resumed is not the same run. A resumed run ends with the same matrices as an uninterrupted one, bit for bit on an
-// engine that repeats its sums.
+// Run stops with an error, leaving the last checkpoint in place, when m is not one of these methods, when m fails, when
+// ctx is canceled (the error is ctx's), when a loss term, a diagnostic or an embedding is not finite, when a task
+// cannot be probed (no train or test nodes, or, for the converged probe, no valid nodes), when Dir holds another run,
+// or cannot be written, and when what is resumed is not the same run. A resumed run ends with the same matrices as an
+// uninterrupted one, bit for bit on an engine that repeats its sums.
 func Run(ctx context.Context, stream *datasets.Stream, m Method, opt Options) (*Result, error) {
 	r, err := newRun(stream, m, opt)
 	if err != nil {

@@ -85,7 +85,7 @@ func versionsOf(info *debug.BuildInfo) Versions {
 	return v
 }
 
-// Program names in a line what made the result: the program's version and commit, and the engine.
+// Program names in one line what made the result: the program's version, commit and build, and the engine.
 func (r *Result) Program() string {
 	program := r.Versions.Module
 	if commit := r.Versions.Commit; len(commit) >= 12 && !strings.Contains(program, commit[:12]) {

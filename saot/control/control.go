@@ -1,5 +1,6 @@
 // Package control has the controls, with which every figure is compared: methods that take no training step and see no
-// label. They range from class frequencies alone over raw and propagated features to SAOT's encoder before training. It
+// label. They range from class frequencies alone, through raw and propagated features, to SAOT's encoder before
+// training. It
 // imports package saot, whose settings, encoder and buffer they share, and packages on which methods are built.
 package control
 
@@ -11,7 +12,7 @@ import (
 )
 
 // define returns a control that reads some of SAOT's settings. It takes all of them, so that one spec entry runs both.
-// All controls but propagated-hellinger, which has settings of its own, are so defined.
+// All controls are defined this way, except propagated-hellinger, which has its own settings.
 func define(order int, name, summary string, reads []string, fresh func(b method.Build, c *saot.Config) (
 	continual.Method, error)) method.Definition {
 	return method.Definition{Name: name, Summary: "control: " + summary, Kind: method.Control, Order: order,

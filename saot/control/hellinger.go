@@ -53,8 +53,8 @@ func init() {
 // of the words' weighted frequencies around i and j. No node is stored: what is kept of the past is the PCA itself,
 // which each task's rows update (incremental PCA: Ross, Lim, Lin and Yang 2008). The coordinates are turned at random,
 // as those of principal are. A new task changes w. The axes and the mean of the past follow by the ratio of the new
-// weights to the old ones, which leaves out that lengths change with them. Features of which the first task has
-// negative ones are no frequencies: then power 1 is taken. See docs/beyond.md.
+// weights to the old ones, which leaves out that lengths change with them. If the first task has negative features,
+// they are not frequencies, and the power is 1. See docs/beyond.md.
 type hellinger struct {
 	method.State
 	HellingerSettings
@@ -80,7 +80,7 @@ func newHellinger(b method.Build) (continual.Method, error) {
 }
 
 // Learn adds the task's rows to the scatter. Diagnostics of the report: "components", how many axes there are,
-// "variance", what all rows seen have along them in total, and "signed", 1 where features are negative.
+// "variance", what all rows seen have along them in total, and "signed", 1 if the first task has negative features.
 func (h *hellinger) Learn(ctx context.Context, task int, g *graph.Graph, _ func(continual.Step)) (*continual.TaskReport,
 	error) {
 	if err := h.check(g); err != nil {

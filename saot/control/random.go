@@ -15,8 +15,8 @@ import (
 	"github.com/saot-go/saot/saot/train"
 )
 
-// random is SAOT's encoder with its initial weights. Calibrated, BatchNorm's running statistics follow the tasks as
-// they would in training, over the same graphs joined with replay, while the weights stay put.
+// random is SAOT's encoder with its initial weights. If calibrate is set, BatchNorm's running statistics follow the
+// tasks as in training, over the same graphs joined with replay. The weights do not change.
 type random struct {
 	method.State // the encoder, whose running statistics may have moved, and the buffer
 	encoder      *encoder.Encoder

@@ -48,7 +48,7 @@ func (p Propagation) only(z *Node) *Node {
 	return Gather(z, p.aligned.Nodes)
 }
 
-// Align makes an operator of views of the batch's graph, as NewOperator laid it out, one whose last layer has the rows
+// Align changes an operator that NewOperator laid out for views of the batch's graph. Its last layer then has the rows
 // of only some nodes, [V·M] of V views. Except for rare draws, steps that align as many nodes of graphs of one shape
 // have one shape.
 func (b *Batch) Align(c Config, op *Operator[*tensors.Tensor], points []int32, views ...*graph.Adjacency) {

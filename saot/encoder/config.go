@@ -17,7 +17,7 @@ import (
 // Kind is the architecture of an encoder.
 type Kind int
 
-// The architectures of the paper.
+// The architectures.
 const (
 	GCN    Kind = iota // two graph convolutions with BatchNorm and PReLU between them
 	GAT                // graph attention with several heads, linear skips, BatchNorm and ELU between the layers
@@ -142,8 +142,8 @@ type architecture interface {
 	encode(scope *model.Scope, projected []*Node, p Propagation, mask *Node, mode Mode) *Node
 	// encodeSample returns Z [T, out] of a sample's targets.
 	encodeSample(scope *model.Scope, in Sample[*Node], mode Mode) *Node
-	// embedLayerwise returns the embeddings [N, out] of a large graph; the engine's share of it is dense, in
-	// this number of parts.
+	// embedLayerwise returns the embeddings [N, out] of a large graph; the engine computes its dense parts, of which
+	// there are denseParts.
 	embedLayerwise(ctx context.Context, enc *Encoder, g *graph.Graph) ([]float32, error)
 	denseParts() int
 	dense(scope *model.Scope, part int, rows *Node) []*Node

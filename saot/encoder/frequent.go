@@ -51,7 +51,7 @@ func (b *Buckets) frequentColumns(sizes []Size) int {
 func ascending(counts []int) []int { return slices.Sorted(slices.Values(counts)) }
 
 // sparseRoom returns the room of sparse rows and columns that a size needs without its most frequent columns. A row has
-// one chunk that is not full at most. Upper levels have room for all columns: few chunks stand there, and their number
+// at most one chunk that is not full. Upper levels have room for all columns: they have few chunks, and the number
 // differs much from graph to graph.
 func sparseRoom(s Size, frequent int) (rows, columns []int) {
 	rest := ascending(s.Words)[:max(0, len(s.Words)-frequent)]

@@ -28,9 +28,8 @@ const (
 // layer, they are averaged and nothing follows.
 //
 // It is the network that Graph Barlow Twins (Bielak et al. 2022) and TRACE train on large graphs. There the attention
-// and the skip have a bias each; both are added, so that one is as good. Weights and biases start as PyTorch
-// Geometric's GATConv has them, Xavier-uniform and 0, and those of the skips too, for which PyTorch's Linear would draw
-// both from ±1/√in.
+// and the skip each have a bias. Both are added, so one bias is enough here. Weights start Xavier-uniform and biases at
+// 0, as in PyTorch Geometric's GATConv. So do the skips', although PyTorch's Linear would draw both from ±1/√in.
 type gat struct{ Config }
 
 // layerName returns the name of a layer's variable; layers count from 0, names from 1.
@@ -92,7 +91,7 @@ func (c gat) encode(scope *model.Scope, projected []*Node, p Propagation, mask *
 	return p.only(x)
 }
 
-// encodeSample attends over the neighbors drawn alone. Layers skip from the nodes that they have for targets.
+// encodeSample attends over the drawn neighbors only. A layer skips from the nodes that are its targets.
 func (c gat) encodeSample(scope *model.Scope, in Sample[*Node], mode Mode) *Node {
 	var x *Node
 	for layer := range c.Layers {
@@ -151,7 +150,7 @@ func elu(x *Node) *Node {
 // Every layer is two parts of layer-wise inference: its products, and what follows its attention.
 func (c gat) denseParts() int { return 2 * c.Layers }
 
-// dense turns rows [C, in] into X·W [C, heads·d] and [s, t] [C, 2·heads], or rows of the weighted sums next to those
+// dense turns rows [C, in] into X·W [C, heads·d] and [s, t] [C, 2·heads], or rows of the weighted means next to those
 // of X [C, heads·d + in] into the layer's output [C, width].
 func (c gat) dense(scope *model.Scope, part int, rows *Node) []*Node {
 	layer := part / 2

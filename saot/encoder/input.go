@@ -243,7 +243,7 @@ const (
 	rowSeconds     = 10e-6
 	denseSeconds   = 13e-9  // for each column of dense features
 	entrySeconds   = 120e-9 // for each entry of sparse ones
-	otherPrice     = 2_000  // rows of a step, on other engines
+	otherPrice     = 2_000  // price of a shape on other engines, in rows of a step
 	compiledSparse = 0.2
 	otherSparse    = 0.01
 )

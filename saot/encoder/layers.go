@@ -101,8 +101,8 @@ func (s *Layers) Forward(in Nodes) *Node {
 	return h
 }
 
-// Embed returns the output for all nodes of a graph, row major, and its columns. Layer by layer, it works in chunks of
-// nodes with all their neighbors, with the same result up to rounding.
+// Embed returns the output for all nodes of a graph, row major, and its number of columns. Unless atOnce is set, it
+// works layer by layer, in chunks of nodes with all their neighbors. The result is the same up to rounding.
 func (s *Layers) Embed(ctx context.Context, gs *Graphs, g *graph.Graph, atOnce bool) (data []float32, cols int,
 	err error) {
 	if err := ctx.Err(); err != nil {

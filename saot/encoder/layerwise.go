@@ -232,7 +232,7 @@ func (l *attendedLayer) project(ctx context.Context, f *engine.Func, x *graph.Fe
 	})
 }
 
-// finish fills in the layer's output y from its attention and its input x. y may lie where x does.
+// finish fills in the layer's output y from its attention and its input x. y may share the memory of x.
 func (l *attendedLayer) finish(ctx context.Context, f *engine.Func, x, y *graph.Features) error {
 	wide := l.Heads * l.headWidth(l.layer)
 	cols := wide + x.Cols
@@ -250,8 +250,8 @@ func (l *attendedLayer) finish(ctx context.Context, f *engine.Func, x, y *graph.
 	})
 }
 
-// attend writes the weighted sums of a node's heads to dst, which holds zeros (see Propagation.Attend). shift and total
-// are room for a number a head.
+// attend writes the weighted means of a node's heads to dst, which holds zeros at first (see Propagation.Attend). shift
+// and total are scratch space with one number per head.
 func (l *attendedLayer) attend(dst []float32, i int, shift, total []float32) {
 	near := l.adjacency.Neighborhood(i)
 	copy(shift, l.source(int32(i)))

@@ -216,7 +216,7 @@ func (n *Net) Save(w *gob.Encoder) error {
 // ErrShape marks what was saved of a net with other variables, such as one for another number of feature columns.
 var ErrShape = errors.New("the networks differ")
 
-// Load reads what Save wrote into a net of the same variables. Its error is ErrShape where they differ.
+// Load reads what Save wrote into a net of the same variables. Its error wraps ErrShape if the variables differ.
 func (n *Net) Load(r *gob.Decoder) error {
 	for _, name := range n.names {
 		var s saved

@@ -19,7 +19,7 @@ import (
 // That of a GAT has no scale: it weighs by attention instead (see Attend).
 type Propagation struct {
 	// forward and backward sum the neighbors of each node, and the nodes that each is a neighbor of. A node itself is
-	// among them, but in a GAT and in a sampled layer.
+	// among them, except in a GAT and in a sampled layer.
 	forward, backward sums
 	scale             *Node           // [N, 1] float32: S, and 0 on padding; nil for a GAT
 	gain              *Node           // [T, 1] float32: g; nil but in a sampled layer
@@ -187,7 +187,7 @@ const (
 //
 // Shapes: h [N, heads, d], s and t [N, heads]; returns [T, heads, d], T = N but in a sampled layer, whose targets are
 // the first T nodes. Exact gradients flow to h, s and t, without a scatter. About 2·E·heads·d operations, and three
-// times that backward, where twice as much memory is held as by Apply at the same width.
+// times as many backward. The backward pass holds twice as much memory as Apply at the same width.
 func (p Propagation) Attend(h, s, t *Node) *Node {
 	targets, d := p.targets(), h.Shape().Dim(2)
 	shift := StopGradient(p.highest(s, t)) // cancels in α

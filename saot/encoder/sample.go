@@ -246,8 +246,8 @@ type rowSums struct {
 }
 
 // sums returns what a sample's features are sums of: the rows of Â·X of the last hop's targets for a GCN. The features
-// have no gradient, so the host adds up what would be a copy of all rows drawn: a fan-out fewer. A GAT takes X of all
-// nodes.
+// have no gradient, so the host adds up the drawn rows instead of copying them all: fewer rows by a factor of the
+// fan-out. A GAT takes X of all nodes.
 func (n *Neighborhood) sums(c Config) (out rowSums) {
 	out.nodes.offsets = []int64{0}
 	if c.Kind == GAT {

@@ -88,7 +88,8 @@ func (m matrix) layOut(rows int, room Size) *Sparse[*tensors.Tensor] {
 	return out
 }
 
-// columns returns, by row, of which there are rows, the entries of some columns, ascending, of entries by column.
+// columns returns the entries of some ascending columns by row, given entries by column. The result has the given
+// number of rows.
 func (e entries) columns(some []int32, rows int) entries {
 	taken := entries{lists: lists{offsets: make([]int64, 1, len(some)+1)}}
 	for _, c := range some {

@@ -24,8 +24,8 @@ type tree[T any] struct {
 type sums struct{ tree[*Node] }
 
 // chunkWidth is how many rows one chunk sums: most nodes of a citation graph need one chunk. An empty slot is cheap,
-// since the row that stands in for it stays in the cache. XLA computes what 16 gathers read once; what 8 gathers read
-// it would compute again for each.
+// since the row that stands in for it stays in the cache. With 16 gathers, XLA computes only once what they read. With
+// 8, it would compute that again for each gather.
 const chunkWidth = 16
 
 // sum returns the sums [T, d] of rows of h [n, d], built from operations whose own gradients are never asked for.

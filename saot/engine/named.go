@@ -35,8 +35,8 @@ var (
 )
 
 // NewNamed wraps a graph-building function (which may panic). With a store the function reads and updates its
-// variables, as ModelFunc's does. It returns an error if the engine is nil, or if T and N are not the same struct but
-// for tensors and nodes.
+// variables, as ModelFunc's does. It returns an error if the engine is nil, or if T and N differ in more than tensors
+// and nodes.
 func NewNamed[T, N any](e *Engine, name string, store *model.Store, build func(in N) []*graph.Node) (*Named[T], error) {
 	if err := e.check(name); err != nil {
 		return nil, err

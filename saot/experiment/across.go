@@ -18,6 +18,7 @@ import (
 // its seeds. In each column a figure has its place: 1 for the highest, and the same for figures that are printed alike.
 // The last column is the mean place over the datasets on which all rows of the table have figures, and orders the rows;
 // a note names the others. Datasets on which fewer than half of a table's methods ran are left out and named in a note.
+// So are methods that ran on none of the other datasets.
 //
 // It returns an error if several programs or engines made the runs (see Mixed), if a method ran with two settings on a
 // dataset, if no run has a score by the converged probe or by its own classifier, and where Tables does.

@@ -11,8 +11,8 @@ import (
 	"github.com/saot-go/saot/datasets"
 )
 
-// A split, or a random order of classes, of which each seed has its own. Deviations over seeds then include what these
-// are worth, and pairs of runs still have their split in common.
+// Each seed may have its own split, or its own random order of classes. Deviations over seeds then include the effect
+// of these, and two runs of one seed still have the same split.
 
 // bySeed is the value of such a setting, in a Spec and in Group.Settings.
 const bySeed = "seed"

@@ -93,8 +93,8 @@ func (l *lastLine) reason(err error) string {
 	case l.crash != "":
 		return l.crash
 	case signal == syscall.SIGKILL:
-		return fmt.Sprintf("the process was ended (%v), as a system does that runs out of memory: saot sweep "+
-			"--retry-failed continues the run at its last finished task", err)
+		return fmt.Sprintf("the process was ended (%v), as happens when a system runs out of memory: saot sweep "+
+			"--retry-failed continues the run after its last finished task", err)
 	case signal > 0:
 		return fmt.Sprintf("the process was ended by a signal (%v): see %s", signal, LogFile)
 	case l.last == "":

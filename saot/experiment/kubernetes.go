@@ -30,8 +30,8 @@ type KubernetesOptions struct {
 // kubernetesGroup is the group that may write to the claim: that of the user in the image of binder/Dockerfile.
 const kubernetesGroup = 1000
 
-// kubernetesRetries is how often a pod is made again for a run whose pod ended for a reason of its own, and
-// kubernetesGrace how long a pod that is stopped may take.
+// kubernetesRetries is how often a pod is made again for a run, not counting disruptions. A run that failed, or a wrong
+// command, is not tried again. kubernetesGrace is how long a pod may take to stop.
 const (
 	kubernetesRetries = 3
 	kubernetesGrace   = 60 * time.Second
@@ -41,7 +41,7 @@ const (
 // kubectl apply, Kubernetes 1.29 or later. The command of the job runs in the containers and finds the specs in
 // KubernetesSpecs. A pod that is preempted or loses its node is replaced, which does not count as a retry. A run that
 // failed, or a wrong command, is not tried again. A run whose pod ended for another reason is tried again, up to three
-// times. A run that was begun continues at its last finished task of the stream.
+// times. A run that was begun continues after its last finished task of the stream.
 func KubernetesManifest(j Job, o KubernetesOptions) ([]byte, error) {
 	if err := errors.Join(j.Validate(), o.Validate()); err != nil {
 		return nil, err

@@ -139,7 +139,8 @@ const (
 	defaultWidthSum = 512 + 256
 )
 
-// probeSeconds are what an evaluation by a probe takes: a constant, and for each entry of the train nodes' embeddings.
+// probeSeconds are what an evaluation by a probe takes: a constant, and for each entry of the train nodes' embeddings a
+// time and a time per class.
 var probeSeconds = map[continual.Probe]struct{ once, entry, class float64 }{
 	continual.ProbePaper:     {0.23, 1.8e-6, 7.4e-7},
 	continual.ProbeConverged: {0.39, 6.5e-7, 2.7e-8},
@@ -269,8 +270,8 @@ func stepsOf(l method.Load, nodes, replayed, size int) float64 {
 	return cmp.Or(float64(l.Steps), math.Ceil(float64(all)/float64(size)))
 }
 
-// pastTasks is of how many tasks a step takes stored nodes on the task after t others: the current one and past ones.
-// Every task counts with the most that one stores.
+// pastTasks returns how many tasks a step takes stored nodes of, after t others were learned: the current one and past
+// ones. Every task counts as storing as many nodes as the one that stores most.
 func pastTasks(l method.Load, t int) int {
 	if t == 0 || l.PastTasks == 0 {
 		return 0

@@ -65,7 +65,8 @@ func first(is bool) int {
 	return 1
 }
 
-// labelGroups names each group: its method, and what it alone among the groups of the method has.
+// labelGroups names each group: its method, and the settings in which it differs from one or more other groups of the
+// method on its dataset.
 func labelGroups(groups []*Group) {
 	for _, g := range groups {
 		words := []string{g.Method}

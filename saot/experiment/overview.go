@@ -70,8 +70,9 @@ type Duel struct {
 
 // NewOverview compares the methods that a probe scores. First, streams on which fewer than half of the methods ran are
 // left out. Next, methods are left out that lack one of the remaining streams, or that have on one of them fewer than
-// half of the seeds that most methods have there. Last, on each stream, seeds that not all methods have are left out.
-// Pairs compares the named method, or the first one if name is "", with each other method.
+// half of the seeds of the most common set there, if two methods or more have that set. Last, on each stream, seeds
+// that not all methods have are left out. Pairs compares the named method, or the one with the best mean rank if name
+// is "", with each other method.
 //
 // It returns an error if fewer than two methods or two blocks remain, if the method named is not among them, if a
 // method ran with several settings on a stream, and where Across does.

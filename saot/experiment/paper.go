@@ -198,8 +198,8 @@ func PaperTables(groups []*Group) ([]*Table, error) {
 	return tables, nil
 }
 
-// addPrinted puts a figure of the paper into its place, which it makes: the paper has a figure for every row and
-// column.
+// addPrinted adds the AP and AF of an entry, and its row or columns if they are missing. The paper's tables have an
+// entry for every row and column; its figures may be missing.
 func (t *Table) addPrinted(p *printed) {
 	r := slices.IndexFunc(t.Rows, func(r Row) bool { return r.Label == p.name })
 	if r < 0 {

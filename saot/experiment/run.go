@@ -78,7 +78,8 @@ func (r *Run) OpenDataset() (*datasets.Dataset, error) {
 	return datasets.Open(r.Dataset, r.Data, datasets.Options{Normalization: r.Features, Direction: r.Direction})
 }
 
-// OpenStream reads the dataset and cuts it into tasks, by the options or by a file, whose hash it records.
+// OpenStream reads the dataset and cuts it into tasks, by the options or by a file. It records the hash of a split from
+// a file.
 func (r *Run) OpenStream() (*datasets.Stream, error) {
 	ds, err := r.OpenDataset()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/saot-go/saot/saot/method"
 )
 
-// Settings is all that determines a run's figures. It is the config of the Result.
+// Settings is all that determines a run's figures on given data and a given engine. It is the config of the Result.
 type Settings struct {
 	Dataset   string              `json:"dataset"`
 	Features  graph.Normalization `json:"features"`
@@ -64,8 +64,8 @@ func (s *Settings) Change(changes ...method.Change) error {
 	return d.Change(s.Of, changes...)
 }
 
-// UnmarshalJSON reads settings. Settings of the method that are not given have their defaults: those of results that
-// are older than a setting.
+// UnmarshalJSON reads settings. A setting of the method that is missing gets its default: a result may be older than
+// the setting.
 func (s *Settings) UnmarshalJSON(data []byte) error {
 	var f settingsFile
 	if err := json.Unmarshal(data, &f); err != nil {

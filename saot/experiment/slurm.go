@@ -28,9 +28,9 @@ type SlurmOptions struct {
 	Extra     []string // further options of sbatch, such as --gres=gpu:1, verbatim
 }
 
-// slurmWarning is how long before its time limit a task is told. A task that was queued again slurmRequeues times no
-// longer queues itself again when its time runs out: Slurm counts preemptions too. Each time it gets further, by a task
-// of the stream or more, unless the limit is too short for one.
+// slurmWarning is how long before its time limit a task is told to stop. It then queues itself again, unless it has
+// been queued again slurmRequeues times; Slurm counts preemptions too. Each time it finishes one more task of the
+// stream or several, unless the limit is too short for one.
 const (
 	slurmWarning  = 60 * time.Second // Slurm rounds it to up to twice that
 	slurmRequeues = 10
@@ -39,7 +39,7 @@ const (
 
 // SlurmScript returns the script of an array job whose tasks do the runs, for sbatch. A task is numbered like its run.
 // Slurm queues it again when it was preempted or its node failed; when its time runs out it stops its run and queues
-// itself again. Either way the run continues at its last finished task of the stream. It returns an error where the
+// itself again. Either way the run continues after its last finished task of the stream. It returns an error where the
 // job or a path cannot be written down.
 func SlurmScript(j Job, o SlurmOptions) ([]byte, error) {
 	if err := j.Validate(); err != nil {

@@ -78,9 +78,9 @@ const (
 	maxKey   = 100     // bytes
 )
 
-// bounded returns an error if a spec is too long or too deep to parse, or has tags, anchors or aliases: its parts are
-// parsed alone, and know nothing of an anchor in another. Levels that begin on a line of their own do not count: each
-// takes more indentation, so the length bounds them.
+// bounded returns an error if a spec is too long or too deep to parse, or has a key longer than maxKey, a control
+// character, tags, anchors or aliases. Parts of a spec are parsed alone, and know nothing of an anchor in another.
+// Levels that begin on a line of their own do not count: each takes more indentation, so the length bounds them.
 func bounded(data []byte) error {
 	if len(data) > maxSpec {
 		return fmt.Errorf("a spec is larger than %d bytes", maxSpec)
@@ -110,7 +110,7 @@ func bounded(data []byte) error {
 			return &faultAt{line: line, text: "a control character: terminals take some as commands"}
 		}
 		if brackets+dashes > maxDepth {
-			return &faultAt{line: line, text: fmt.Sprintf("lists and mappings lie more than %d deep in one another",
+			return &faultAt{line: line, text: fmt.Sprintf("lists and mappings are nested more than %d deep",
 				maxDepth)}
 		}
 	}
@@ -258,7 +258,7 @@ func (c *changes) add(prefix string, node ast.Node) error {
 	return nil
 }
 
-// twice adds the settings that the entry gives more than once: the last one would hold, and say nothing.
+// twice adds a fault for each setting that the entry gives more than once: the last value would apply silently.
 func (e *entry) twice(bad *faults) {
 	first := map[string]int{} // line by name
 	for _, f := range slices.Concat(e.Set, e.Grid) {
@@ -285,8 +285,8 @@ func valueOf(node ast.Node) fields.Value {
 	return v
 }
 
-// line returns that of the last change of a field that an error names, or another one where there is none. rename
-// translates the names of the error.
+// line returns the line of the last change of a field that err names, or otherwise if there is none. rename translates
+// the names in err.
 func (c changes) line(err error, rename func(string) string, otherwise int) int {
 	fault, ok := errors.AsType[*check.Fault](err)
 	if !ok {

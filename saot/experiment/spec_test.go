@@ -193,9 +193,9 @@ func TestSpecFaults(t *testing.T) {
 // A small file may not take the parser gigabytes.
 func TestSpecBounds(t *testing.T) {
 	for text, want := range map[string]string{
-		strings.Repeat("[", 100_000):              ":1: lists and mappings lie more than 32 deep",
-		"a:\n" + strings.Repeat("- ", 100_000):    ":2: lists and mappings lie more than 32 deep",
-		strings.Repeat("{a: ", 100_000):           ":1: lists and mappings lie more than 32 deep",
+		strings.Repeat("[", 100_000):              ":1: lists and mappings are nested more than 32 deep",
+		"a:\n" + strings.Repeat("- ", 100_000):    ":2: lists and mappings are nested more than 32 deep",
+		strings.Repeat("{a: ", 100_000):           ":1: lists and mappings are nested more than 32 deep",
 		strings.Repeat("#\n", 1<<19) + " ":        ": a spec is larger than 1048576 bytes",
 		strings.Repeat("k", 101) + ": [1, 1]":     ":1: a key is longer than 100 bytes",
 		`about: "\e]52;c;eA==\a"`:                 ":1: a control character",

@@ -65,7 +65,8 @@ const (
 	Second
 )
 
-// Cell is a figure: of N runs, or of N runs of the paper's authors. There is none where N is 0.
+// Cell is a figure of N runs, ours or those of the paper's authors, or, of MeanPlace, over N datasets. If N is 0, there
+// is no figure.
 type Cell struct {
 	Mean, Std float64
 	HasStd    bool // Std, the sample deviation (n − 1), is known: not of one run
@@ -90,7 +91,7 @@ type Row struct {
 	Cells  []Cell // one a column
 }
 
-// Table is the figures of one dataset, or of the paper, before any format.
+// Table is the figures of one dataset, of several (see Across), or of the paper, before any format.
 type Table struct {
 	Title   string
 	Columns []Column
@@ -98,12 +99,12 @@ type Table struct {
 	Notes   []string // that cells refer to
 }
 
-// Tables returns a table for each dataset of the groups: a row a group, and for each setting and probe the columns AP
-// and AF; then the time per task and the memory. Where the stream is one of the paper's, more columns hold what the
-// paper prints.
+// Tables returns a table for each dataset of the groups: a row for each group, the columns AP and AF for each setting
+// and probe, and then the time per task and the memory. Where the stream is one of the paper's, more columns hold what
+// the paper prints.
 //
-// In each column the best figure, that is the highest, and the next are ranked. All rows take part, controls and
-// supervised methods too. Figures that are printed alike (one decimal) are tied and have the same rank; a column of
+// In each column of scores (see Column.Ours), the highest figure and the next are ranked. All rows take part, controls
+// and supervised methods too. Figures that are printed alike (one decimal) are tied and have the same rank; a column of
 // one figure, or whose figures are all level, has no ranks. Rows are tested against the best row that has three seeds
 // or more, by a paired t-test over the seeds that both have, if these are three or more. The same runs choose the best
 // row, so p is a guide and no proof. The paper's figures are neither ranked nor tested: they mix protocols.

@@ -20,7 +20,7 @@ type Format int
 // The formats.
 const (
 	Markdown Format = iota // best **bold**, second <u>underlined</u>
-	CSV                    // raw figures at full precision, a row a method × setting × probe
+	CSV                    // raw figures at full precision, a row for each method, setting and probe
 	LaTeX                  // table* environments for booktabs and graphicx
 	HTML                   // a fragment with classes
 	JSON                   // raw figures at full precision, a table an object

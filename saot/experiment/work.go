@@ -25,8 +25,9 @@ type WorkOptions struct {
 	Memory      int64   // bytes that they may take together by Bytes; 0 is no bound
 	Bytes       []int64 // what each run is expected to take; may be nil where Memory is 0
 	RetryFailed bool    // do again runs that failed before Work began, and not those that fail after it
-	// Wait is how often Work looks again for runs that other processes hold, until there is none. 0 leaves them to the
-	// others. The task of a scheduler waits: a file system may hold the lock of a node that is gone for a while.
+	// Wait is the time after which Work looks again for runs that other processes hold, until there is none. 0 leaves
+	// them to the others. The task of a scheduler waits: a file system may hold the lock for a while after its node is
+	// gone.
 	Wait time.Duration
 	// Command is the process of a run, which takes up the run in its folder. Its standard error goes to LogFile. It may
 	// not be nil.
@@ -39,7 +40,7 @@ type WorkOptions struct {
 // Work makes the folders of all runs. It does every run that is not done, has not failed, and is not claimed by another
 // process, and returns when none is left; see also WorkOptions.Wait. A run that fails is recorded and does not stop the
 // others; interrupted by ctx, Work tells its processes to stop, waits for them, and returns ctx's error. What was
-// interrupted continues at its last finished task when Work is called again.
+// interrupted continues after its last finished task when Work is called again.
 //
 // Before the first run it returns an error if Command is nil, if Bytes does not fit the runs, or if a run that is left
 // is expected to take more than Memory. At the end it returns one that names the first runs that failed.
@@ -233,8 +234,8 @@ func (s *Sweep) claim(i int, retry failures) (lock *file.Lock, err error) {
 	return lock, nil
 }
 
-// failures are those that are to be done again: when each run failed, by its folder, as its file says. The time serves
-// to tell a failure from a later one, and is compared with no clock: those of machines may differ.
+// failures are those that are to be done again: the time of each, from its file, by the run's folder. The time tells a
+// failure from a later one. It is not compared with a clock, because the clocks of machines may differ.
 type failures map[string]time.Time
 
 // failures returns the failures that there are, where failed runs are done again, else none.
@@ -252,8 +253,8 @@ func (s *Sweep) failures(retryFailed bool) failures {
 	return all
 }
 
-// todo reports whether a run is neither done nor failed for good, which it is not if its failure is one of those to be
-// done again: other processes that do failed runs again are not to repeat what this one has just tried.
+// todo reports whether a run is left to do: it is not done, and it has not failed, or only with a failure in retry. A
+// later failure is not in retry: processes that do failed runs again must not repeat what another has just tried.
 func todo(dir string, retry failures) bool {
 	if finished(dir) {
 		return false

@@ -70,7 +70,7 @@ type Preset int
 const (
 	Default Preset = iota // what we recommend: Paper's, except where docs/methods.md says otherwise
 	Paper                 // the constants of the method's paper or reference code
-	Fast                  // for a first look, not for a table: fewer steps; not for SAOT, its variants and controls
+	Fast                  // for a first look, not for a table: fewer steps; Default for SAOT, its variants and controls
 )
 
 var presets = enum.Of[Preset]("preset", "default", "paper", "fast")
@@ -203,7 +203,7 @@ type Load struct {
 	Hidden, Out int   // widths of the layers; both 0: no step is taken; one 0: 512 for Hidden, 256 for Out
 	WholeGraph  int   // the largest graph, in nodes, that a step or an encoder takes whole; 0 is no limit
 	Batch       int   // nodes of a step on a larger one; 0 is 256
-	Halved      bool  // half of Batch are replayed nodes, or all of these, and an epoch goes through the others
+	Halved      bool  // half of Batch is replayed nodes (all, if fewer), and an epoch covers the others
 	Steps       int   // of an epoch on a larger one; 0 is as many as take each node once
 	Spread      int   // nodes of such a step's hidden layers, for each of Batch; 0 is 11, two layers of 10 neighbors
 	Replayed    int   // nodes of each past task in a step, at most

@@ -9,8 +9,8 @@ import (
 	"github.com/saot-go/saot/saot/encoder"
 )
 
-// State is what a learner keeps between tasks: its networks, and pointers to everything else. Embedded in a learner, it
-// saves and restores it.
+// State is what a learner keeps between tasks: its networks, and pointers to everything else. A learner that embeds
+// State has Save and Load.
 type State struct {
 	Name  string // of the learner, in errors
 	Nets  []*encoder.Net

@@ -212,9 +212,9 @@ func (t *Trainer[T]) take(p *Plan[T], step int, in prepared[T]) (seen continual.
 	return seen, err
 }
 
-// Step takes one step, outside of any plan, at the rate of the last step of a plan, or the optimizer's own before the
-// first, and returns the terms and the figures of its loss. Where a term is not
-// finite it returns a continual.Diverged error along with the terms; figures are not checked.
+// Step takes one step outside of any plan, and returns the terms and the figures of its loss. Its rate is that of the
+// last step of a plan, or the optimizer's own before the first plan. If a term is not finite, it also returns a
+// continual.Diverged error. Figures are not checked.
 func (t *Trainer[T]) Step(in T) (terms []continual.Term, figures map[string]float64, err error) {
 	out, err := t.step.Call(in)
 	if err != nil {

@@ -28,8 +28,8 @@ type Views[T any] struct {
 
 // Embed returns the embeddings of both views by the encoder whose variables are in a scope: of all nodes, of a sample's
 // targets, or of only the aligned nodes. If a sample is split over devices, each device encodes its part, and all
-// return the whole. A loss that couples all targets is then the same on each device. So are Adam's steps, because the
-// engine averages the gradients. projected is Config.Project of that scope; nil stands for computing it.
+// return the whole. A loss that couples all targets is then the same on each device. So are Adam's steps, because
+// Optimizer.update averages the gradients. projected is Config.Project of that scope; nil stands for computing it.
 //
 // Shapes: returns [N, out] for N such nodes of each view. The gradient flows to the variables of the scope, not to
 // BatchNorm's running averages, and into no variable of the teacher's scope.
@@ -168,7 +168,7 @@ func places(targets, devices int) (all engine.Split[*tensors.Tensor]) {
 	return all
 }
 
-// Embedded returns a frozen encoder's embeddings of a graph's nodes [nodes, out].
+// Embedded returns the embeddings of a graph's nodes [nodes, out] from the encoder as it is now, in inference mode.
 func Embedded(ctx context.Context, e *encoder.Encoder, g *graph.Graph) (*continual.Embedding, error) {
 	data, rows, cols, err := e.Embed(ctx, g)
 	if err != nil {

@@ -98,8 +98,9 @@ type SinkhornConfig struct {
 	// are plain sweeps. Values in (1, 2) help if plain sweeps converge slowly (small ε). Adaptive, on the host, chooses
 	// one.
 	OverRelaxation float64 `json:"over_relaxation"`
-	// AnnealFrom, if above Epsilon, is the first of a series of falling ε. Each is a quarter of the one before, and
-	// starts from its potentials: the way to small ε, with LogDomain. In EpsilonUnit. Default 0: none.
+	// AnnealFrom, if above Epsilon, is the first of a series of falling ε. Each is a quarter of the one before, and the
+	// last is Epsilon. Each solve starts from the potentials of the one before. Use it with LogDomain to reach a small
+	// ε. In EpsilonUnit. Default 0: none.
 	AnnealFrom float64 `json:"anneal_from"`
 }
 
@@ -125,7 +126,7 @@ func (c SinkhornConfig) check(l *check.List) {
 	l.That(gradientModeNames.Has(c.Gradient), "gradient", c.Gradient, gradientModeNames.Choices())
 	l.That(c.Tolerance >= 0, "tolerance", c.Tolerance, "0 or more")
 	w := c.OverRelaxation
-	l.That(w == 0 || w == Adaptive || (w >= 1 && w < 2), "over_relaxation", w, "1, a value in (1, 2), or Adaptive")
+	l.That(w == 0 || w == Adaptive || (w >= 1 && w < 2), "over_relaxation", w, "0, a value in [1, 2), or Adaptive")
 	l.That(finite(c.AnnealFrom), "anneal_from", c.AnnealFrom, "a finite number of 0 or more")
 }
 

@@ -45,7 +45,7 @@
 //
 //   - Of the value: ∂OT_ε/∂C = π, by the envelope theorem (symbolic.Value, symbolic.SinkhornDivergence; on the host,
 //     Result.Plan, and F and G in μ and ν where marginals are exact, see Result). Nothing to compute. In a fused Gromov
-//     problem, ∂value/∂K = σπ at a settled plan, with PaperNormalization and Factor 2 alone.
+//     problem, ∂value/∂K = σπ at a settled plan, but only with PaperNormalization and Factor 2.
 //   - Of KL(π_T‖π(C)), for plans with the same marginals: (π_T − π)/ε exactly, because the divergence is ⟨C, π_T⟩/ε −
 //     OT_ε(C)/ε + const (symbolic.KLPlanLoss). Nothing to compute. SAOT trains by it.
 //   - Of any function of a plan: GradientMode Implicit, and Result.ImplicitGradient on the host. Both solve one linear
@@ -68,9 +68,9 @@
 //     takes the potentials of a problem nearby.
 //   - Kernel sweeps fail where range(C)/ε is beyond the number format: about 60 in float32 and 700 in float64, and half
 //     of that in unrolled gradients. In graphs they also fail where a marginal is relaxed, ρ/ε is large and the masses
-//     differ. Host functions then return an error. In a graph the marginal error is mostly NaN or infinite, but a plan
-//     may also be wrong without a sign. AutoDomain avoids it unless SinkhornConfig.CostRange is less than the cost's,
-//     and LogDomain always does.
+//     differ. Host functions then return an error. In a graph the marginal error is usually NaN or infinite, but a plan
+//     may also be wrong without any warning. AutoDomain avoids it unless SinkhornConfig.CostRange is less than the
+//     cost's, and LogDomain always does.
 //   - LogDomain fails if C/ε itself exceeds the range of the number format, or if the plan does: with negative costs,
 //     relaxed marginals and a small ρ, the mass of the plan has no bound. Raise ρ.
 //   - The outer steps of FusedGromov solve a problem that is not convex: they may settle in different plans from

@@ -15,8 +15,9 @@ import (
 type Normalization int
 
 const (
-	// MaxNormalization divides the structure term by its maximum at each outer step, so that it spans [0, 1] like the
-	// features. Without it the term is about degree/M, which is almost nothing on a sparse sample.
+	// MaxNormalization divides the structure term by its maximum at each outer step, so that its largest entry is 1,
+	// comparable with a feature cost. Without this the term is about degree/M, which is almost nothing on a sparse
+	// sample.
 	MaxNormalization Normalization = iota
 	// PaperNormalization leaves the term as Eq. 7 has it.
 	PaperNormalization
@@ -126,7 +127,7 @@ type GromovResult struct {
 // of cost σK + (1−σ)·Factor·S(π)/norm, S = L⊗π (Peyré, Cuturi, Solomon 2016, Prop. 2; see OuterLoop), starting from the
 // potentials of the last one. Under PaperNormalization norm is 1 and the objective is this one. Under MaxNormalization,
 // the default, norm is max S(π) of each step: the structure term of the objective is divided by what it is at the last.
-// FusedGromovSolver takes marginals, and reuses memory.
+// FusedGromovSolver accepts other marginals, and reuses memory.
 //
 // Shapes: feature cost K [n, m], structure1 [n, n], structure2 [m, m]. Time per step: O(|E₁|m + |E₂|n) for Sparse
 // structures, O(n²m + nm²) for Dense ones, and O(nm·sweeps). Memory: four [n, m] matrices, with K and the two of the

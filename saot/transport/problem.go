@@ -17,8 +17,8 @@ type Problem struct {
 	// Cost is C [n, m], finite.
 	Cost *mat.Dense
 	// Mu [n] and Nu [m] are the masses of rows and columns, not negative; nil means uniform of mass 1. An entry may be
-	// 0: its row of the plan is 0 and its potential −Inf. Each must sum to 1 within 1e-6 (they are rescaled to exactly
-	// 1), unless a marginal is relaxed: then any positive sum is allowed.
+	// 0: its row or column of the plan is 0 and its potential −Inf (finite in Exact). Each must sum to 1 within 1e-6
+	// (they are rescaled to exactly 1), unless a marginal is relaxed: then any positive sum is allowed.
 	Mu, Nu []float64
 	// RhoMu and RhoNu relax the marginals: instead of π1 = μ the objective has ρ·KL(π1‖μ), with KL(p‖q) = Σ p log(p/q)
 	// − p + q (unbalanced transport; Chizat et al. 2018). In the unit of the cost. 0 and +Inf mean exact.

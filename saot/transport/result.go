@@ -32,7 +32,7 @@ type Result struct {
 // Value is an objective in parts, in the unit of the cost. Their sum is Primal.
 type Value struct {
 	Linear    float64 // ⟨C, π⟩; σ⟨K, π⟩ in fused Gromov problems
-	Quadratic float64 // (1−σ)⟨L⊗π, π⟩, 0 in linear problems
+	Quadratic float64 // (1−σ)⟨L⊗π, π⟩, L⊗π scaled by the Normalization; 0 in linear problems
 	Entropic  float64 // ε Σ π (log π − 1)
 	Penalty   float64 // Σ ρ·KL(marginal‖mass) of relaxed marginals
 	// Dual is the value of the dual problem at the potentials, ⟨F, μ⟩ + ⟨G, ν⟩ − ε Σ exp((F+G−C)/ε) for exact

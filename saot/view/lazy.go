@@ -37,7 +37,7 @@ type Filter struct {
 
 // Keeps reports whether the edge from one node to another is kept.
 func (f Filter) Keeps(from, to int32) bool {
-	if f.Rate <= 0 || f.Rate >= 1 { // 1 in 64 bits is 2⁶⁴, which is too much for one
+	if f.Rate <= 0 || f.Rate >= 1 { // for a rate of 1 the threshold is 2⁶⁴, which does not fit 64 bits
 		return f.Rate <= 0
 	}
 	if !f.Directed && from > to {

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Change gives a field of fields.All another value: the other bool, one more or the next choice of a name, half a
-// number, and a list of ones. It panics for other kinds.
+// Change gives a field of fields.All another value. It negates a bool, adds 1 to an int (for a name: the next choice),
+// halves a float, and replaces the numbers of a list by ones. It panics for other kinds.
 func Change(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Bool:

@@ -10,7 +10,7 @@ import (
 
 // Plane places nodes on a plane by their embeddings, frame after frame: each frame by its first two principal
 // components, turned to the frame before. The zero value is ready for a first frame, whose components point so that the
-// largest coordinate of each is positive.
+// coordinate of largest magnitude is positive in each.
 //
 // For the centered embeddings X [n, d] of a frame with the eigenvectors U and eigenvalues λ of XXᵀ, and the coordinates
 // Y' [n, 2] of the frame before,

@@ -104,7 +104,8 @@ func (b bundle) list() string {
 	return sums.String()
 }
 
-// isComplete reports, and says, that the folder has all wheels. One with a damaged library does not: it would stay.
+// isComplete reports, and says, that the folder has all wheels. A folder with a damaged library counts as incomplete,
+// so that the library is replaced.
 func (b bundle) isComplete() bool {
 	have, err := os.ReadFile(filepath.Join(b.folder, complete))
 	if err != nil || string(have) != b.list() || b.check() != nil {

@@ -26,7 +26,7 @@
 //	sinkhorn/marginal_error                      a step, where a plan between embeddings is solved
 //	task/nodes, task/seconds                     a task: see continual.TaskReport
 //	diagnostics/<name>                           a task: documented by the learner
-//	<setting>/<probe>/AP, <setting>/<probe>/AF   an evaluation: average performance and forgetting so far, in percent
+//	<setting>/<probe>/AP, <setting>/<probe>/AF   an evaluation: average performance (%) and forgetting (points) so far
 //	<setting>/<probe>/accuracy/task-<nn>         a column of the performance matrix, in percent, counted from 1
 //
 // They have the precision of float32; metrics.jsonl has all of float64. A figure of a step that is not finite is left

@@ -26,7 +26,8 @@ const (
 //
 //   - paper-figure2: performance matrices of TRACE over those of SAOT, a column for each of three datasets;
 //   - paper-figure3: AP and AF against α and β, the chosen values with a ring;
-//   - paper-figure4: AP against the time of learning a task, self-supervised methods, a panel for each dataset;
+//   - paper-figure4: AP against the time of learning a task, SAOT and the self-supervised methods, a panel for each
+//     dataset;
 //   - paper-buffer-class-il, paper-buffer-task-il: AP and AF against the size of the buffer, a column for each dataset.
 //
 // All but the last are of Class-IL. Datasets with more tasks come first. lacks says, for each figure that cannot be

@@ -155,8 +155,8 @@ func (v *view) methods(drawn []*experiment.Group) (all []plotting.Method, err er
 	return all, nil
 }
 
-// fewer says how many seeds a group has where its picture has more, for one note below tells the seeds of all; and
-// which they are, where no group has them all.
+// fewer says how many seeds a group has if its picture has more: the note below a picture names the seeds of all groups
+// together. If no group has all of them, fewer also says which the group has.
 func fewer(g *experiment.Group, drawn []*experiment.Group) string {
 	all := map[uint64]bool{}
 	for _, o := range drawn {
@@ -174,7 +174,7 @@ func fewer(g *experiment.Group, drawn []*experiment.Group) string {
 	return note + ", seeds " + g.SeedList()
 }
 
-// label is short enough for a legend: settings without the words before their last point.
+// label is short enough for a legend: it leaves out the prefix "encoder." of settings.
 func label(g *experiment.Group) string {
 	return strings.ReplaceAll(g.Label, "encoder.", "")
 }

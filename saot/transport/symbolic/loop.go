@@ -9,8 +9,8 @@ import (
 	"github.com/saot-go/saot/internal/loop"
 )
 
-// plainEvery is the number of over-relaxed sweeps up to a plain one. Only after a plain one the rows are exact, and the
-// error that is left decides whether the loop ends.
+// With over-relaxation, every plainEvery-th sweep is plain. Only after a plain sweep are the rows exact, so only then
+// can the error end the loop.
 const plainEvery = 10
 
 // repetition says how often sweeps are repeated, and counts them.
@@ -23,7 +23,8 @@ type repetition struct {
 	done *graph.Node // sweeps done so far, an int32 scalar
 }
 
-// repeat returns the states after the sweeps of one ε, at most the given number.
+// repeat returns the states after the sweeps of one ε. Unrolled, it does the given number; a loop ends at the
+// tolerance, or when r.limit sweeps are done in all.
 func (s *sweeper) repeat(u *graph.Node, r *repetition, sweeps int) (nextU, v *graph.Node) {
 	u, v = s.sweep(u, nil, plainSweep)
 	if s.relaxed() {

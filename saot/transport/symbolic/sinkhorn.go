@@ -80,8 +80,8 @@ const floor32 = 2e-6
 // is divided by its own mean, through which no gradient flows; a mean that is not positive counts as 1.
 //
 // Shapes: those of the fields of Problem and Solution. Gradients flow from the plan to the cost as cfg.Gradient says;
-// see transport.GradientMode. Time: two matrix-vector products with the kernel per sweep, and in the log domain also an
-// exponential of it (see transport.Domain). Memory: cost, kernel and plan, and in the log domain one temporary;
+// see transport.GradientMode. Time: two matrix-vector products with the kernel per sweep, and in the log domain also
+// one exponential per entry (see transport.Domain). Memory: cost, kernel and plan, and in the log domain one temporary;
 // Unrolled keeps every sweep. The kernel form underflows if range(C)/ε exceeds about 60 in float32. Panics if shapes
 // disagree, cfg is not valid, or OverRelaxation is Adaptive, which only transport.Solve has.
 func (p Problem) Sinkhorn(cfg transport.SinkhornConfig) Solution {

@@ -212,8 +212,8 @@ func (s *sweeper) held(x, mass *graph.Node, without float64) *graph.Node {
 }
 
 // translate moves a constant from the columns' potentials to the rows', as package transport's does by the same closed
-// form. The constant may be as large as the cost, until it was moved once: top is the largest exponent of a row, or nil
-// where exponents are small.
+// form. Before the first move, the constant may be as large as the cost. top then returns the largest exponent of a
+// row; nil means that the exponents are small.
 func (s *sweeper) translate(u, v *graph.Node, top func(*graph.Node) *graph.Node) (nextU, nextV *graph.Node) {
 	logTilted := func(state, mass *graph.Node, rho float64) *graph.Node {
 		logMass := mass
