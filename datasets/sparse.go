@@ -272,8 +272,7 @@ func readCOO(f *npzFile, n int, ds *Dataset, direction Direction) error {
 }
 
 // blank reads the values of an adjacency, one for each of ids, and sets the ids of zeros to -1, since a stored zero is
-// no edge. It keeps no values; if they differ, it adds a
-// note to ds.
+// no edge. It keeps no values; if they differ, it adds a note to ds.
 func (a *npyArray) blank(ids []int32, ds *Dataset) error {
 	if a.len() != len(ids) {
 		return a.errorf("%d values for %d indices", a.len(), len(ids))

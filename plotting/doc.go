@@ -42,8 +42,8 @@
 //
 // # Frames of a film
 //
-// Limits that move from frame to frame mislead. Give PlanOptions.Low and High for all frames of a map. NewPlane returns
-// axes and limits that contain all frames of an embedding. CurveOptions and FlowOptions have X and Y:
+// Limits that move from frame to frame mislead. Give all frames of a map the same PlanOptions.Low and High. NewPlane
+// returns axes and limits that contain all frames of an embedding. CurveOptions and FlowOptions have limits X and Y:
 //
 //	plotting.Plan(plans[k], n, n, plotting.PlanOptions{High: 1. / n}) // a pointed bar: values continue
 //	plane, err := plotting.NewPlane(d, frames...)

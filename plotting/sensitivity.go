@@ -32,10 +32,9 @@ type SensitivityOptions struct {
 
 // Sensitivity draws AP and AF against the value of a setting, such as α or β, in two panels: the mean over seeds, and
 // one standard deviation (divisor n−1) as error bars, as in Figure 3 of the SAOT paper. The axis of values is
-// logarithmic if all are positive and they span more than a decade. If the others do so and 0 is among them, values are
-// at equal distances.
-// It returns an error that names the study and the value for a value without matrices or with matrices that are not
-// valid (see Matrix) or have a single task, and those of Curves.
+// logarithmic if all are positive and they span more than a decade. If 0 is among them and the others are positive and
+// span more than a decade, values are at equal distances. It returns an error that names the study and the value for a
+// value without matrices or with matrices that are not valid (see Matrix) or have a single task, and those of Curves.
 func Sensitivity(studies []Study, o SensitivityOptions) (Figure, error) {
 	if len(studies) == 0 {
 		return Figure{}, errors.New("plotting: sensitivity: no studies")

@@ -80,7 +80,8 @@ func (l *Learner) samples(batched *graph.Graph, task int) (epochs, steps int, dr
 type share struct{ drawn, of int }
 
 // shares divides the M aligned nodes of a batched graph. With DistillBuffered, half come from its first nodes, the
-// task's, and half from the rest, the buffer's. Otherwise all nodes are one share, and the other is empty.
+// task's, and half from the rest, the buffer's; if one of them has too few, the other gives more. Otherwise all nodes
+// are one share, and the other is empty.
 func (l *Learner) shares(nodes int) (recent, buffered share) {
 	m := l.config.points(nodes)
 	if l.config.DistillBuffered {

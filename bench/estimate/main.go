@@ -2,10 +2,10 @@
 //
 //	SAOT_DATA=… go run ./bench/estimate results/*.jsonl.gz results/tune/*.jsonl.gz
 //
-// It prints a row for all runs, for each file of results and for each method: how many runs there are, their total time
-// and the model's, the ratios of a run's time to the model's (the median and the 95th percentile), how many took at
-// least three times as long, the highest ratio of a run's peak of memory to the model's, and how many took at least as
-// much. It is no part of saot.
+// It prints one row for all runs, one for each file of results and one for each method: how many runs there are, their
+// total time and the model's, the ratios of a run's time to the model's (the median and the 95th percentile), how many
+// took at least three times as long, the highest ratio of a run's peak of memory to the model's, and how many took at
+// least as much. It is no part of saot.
 package main
 
 import (

@@ -1,7 +1,8 @@
 // Command torture kills saot, again and again, and checks that nothing is lost. It does small runs, sweeps and imports.
 // It kills their processes at random moments by random signals, starts several in one folder, takes their disk space
 // away and damages their checkpoints. It lets each run end and compares it with one that was left alone: scores and
-// losses to the last bit, files by name. An imported file must have the bytes of its source.
+// losses to the last bit, metrics.jsonl by its number of lines, files by name. An imported file must have the bytes of
+// its source.
 //
 //	go build -o saot ./cmd/saot
 //	go run ./bench/torture -saot ./saot -engine go -for 1h

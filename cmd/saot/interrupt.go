@@ -21,8 +21,8 @@ type interrupted struct {
 func (e interrupted) Error() string { return e.line }
 func (e interrupted) Unwrap() error { return e.error }
 
-// interruptible is parallel.Until with an error that says what was interrupted. Load may be left running: readers write
-// nothing, and unpack moves whole files into place.
+// interruptible is parallel.Until with an error that says what was interrupted. An interruption may leave the function
+// load running. That does no harm: readers write nothing, and unpack moves whole files into place.
 func interruptible[T any](ctx context.Context, what string, load func() (T, error)) (T, error) {
 	value, err := parallel.Until(ctx, load)
 	if end := ctx.Err(); end != nil && errors.Is(err, end) {
@@ -31,8 +31,8 @@ func interruptible[T any](ctx context.Context, what string, load func() (T, erro
 	return value, err
 }
 
-// unlessInterrupted returns an error if ctx has ended; then is what its text says after "interrupted". Commands call it
-// before they write a file.
+// unlessInterrupted returns an error if ctx has ended. The argument then follows "interrupted: " in the error's text.
+// Commands call unlessInterrupted before they write a file.
 func unlessInterrupted(ctx context.Context, then string) error {
 	if ctx.Err() == nil {
 		return nil

@@ -35,7 +35,8 @@ type launchOptions struct {
 
 const launchHelp = `With --launcher the runs that are left to do become an array job of Slurm, or an indexed Job of
 Kubernetes, with a task for each run. A task may take 3 times the time and 1.5 times the memory that the largest run is
-estimated to take (15 minutes or more), or what --time and --mem say; on Kubernetes its time has no limit without --time. Without --engine it computes on the fastest engine of its node. A task that is interrupted or preempted
+estimated to take (and at least 15 minutes), or what --time and --mem say; on Kubernetes its time has no limit without
+--time. Without --engine it computes on the fastest engine of its node. A task that is interrupted or preempted
 continues by itself after its last finished task of the stream; on Slurm, one that has been queued again ten times ends
 at its time limit. The same command again launches what is left: on Slurm, without what is still in the queue; on
 Kubernetes, delete the Job first, and its tasks pass over runs that are done. --workers bounds the tasks at a time;

@@ -10,8 +10,8 @@ import (
 	"github.com/saot-go/saot/saot/experiment"
 )
 
-// undone says which folders at the paths or below have runs without a result. A table
-// or figure of the other runs would look complete.
+// undone says which folders at the paths or below have runs without a result. A table or figure of the other runs would
+// look complete.
 func undone(paths []string) (lines []string) {
 	known := map[string]bool{}    // by whole path
 	left := map[string][]string{} // run folders by the folder that they are in

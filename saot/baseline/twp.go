@@ -47,8 +47,7 @@ func (s *TWPSettings) Validate() error { return s.check(check.In("baseline: twp"
 // where CE_t is the mean over the train nodes, or over their classes if Balanced. The softmax is over all classes seen
 // in class-il and over the task's own in task-il, with a network for each. p*_τ are the weights after task τ, and e_τ
 // are the attention coefficients of the first layer on the edges and self-loops of the task's graph (see
-// attentionNorm). docs/methods.md says where it
-// departs from CGLB's code.
+// attentionNorm). docs/methods.md says where it departs from CGLB's code.
 type twp struct {
 	TWPSettings
 	method.State

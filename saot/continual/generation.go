@@ -85,7 +85,7 @@ func readLast(dir string, read func(path string) (*checkpoint, error)) (c *check
 	case errors.Is(err, errDamaged) && errors.Is(other, errDamaged):
 		return nil, nil, fmt.Errorf("%w, and so is %s (%w): move both away, and the run starts again at its first task",
 			err, EarlierFile, other)
-	case errors.Is(err, fs.ErrNotExist) && !errors.Is(other, fs.ErrNotExist):
+	case !errors.Is(other, fs.ErrNotExist):
 		return nil, nil, other
 	}
 	c, err = read(filepath.Join(dir, ModelFile))

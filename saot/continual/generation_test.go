@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -352,4 +353,22 @@ func TestLongHeader(t *testing.T) {
 	_, _, err := ReadIdentity(dir)
 	require.ErrorIs(t, err, errDamaged)
 	require.ErrorContains(t, err, "header of 268435457 bytes")
+}
+
+// A checkpoint that cannot be read now may be sound: the run does not start again at its first task, nor continue from
+// an older state.
+func TestUnreadableCheckpointIsAnError(t *testing.T) {
+	unreadable, broken := errors.New("input/output error"), damaged{errors.New("broken")}
+	for name, last := range map[string]error{"damaged": broken, "missing": fs.ErrNotExist} {
+		_, _, err := readLast("run", func(path string) (*checkpoint, error) {
+			switch path {
+			case filepath.Join("run", CheckpointFile):
+				return nil, last
+			case filepath.Join("run", EarlierFile):
+				return nil, unreadable
+			}
+			return nil, fs.ErrNotExist
+		})
+		require.ErrorIs(t, err, unreadable, name)
+	}
 }

@@ -40,8 +40,7 @@ type evaluator struct {
 	gram      *engine.Func // part of its curvature
 }
 
-// newEvaluator makes the evaluator of a stream. If the engine is nil, only embeddings without columns can
-// be probed.
+// newEvaluator makes the evaluator of a stream. If the engine is nil, only embeddings without columns can be probed.
 func newEvaluator(e *engine.Engine, tasks []datasets.Task, seed uint64) (*evaluator, error) {
 	ev := &evaluator{engine: e, tasks: tasks, seed: seed, pathNodes: pathNodes, logitRows: 4096}
 	ev.paperShapes = sync.OnceValue(func() []shape { return ev.shapesOf(ProbePaper) })
@@ -111,8 +110,8 @@ const (
 // shapesOf returns the padded shapes of a probe: those of single tasks, then the others, ascending. Each shape of
 // class-il is that of some number of tasks, chosen so that padding and compiling cost the least in all. The heads of
 // task-il are fitted alone, so that no row pays for the columns of other heads, in shapes chosen alike. Unless every
-// task has two classes, the paper probe has only two shapes, half of the stream and the whole: such heads all take
-// thousands of epochs, and waste the least side by side.
+// task has two classes, the paper probe has only two shapes, half of the stream and the whole: heads of more than two
+// classes all take thousands of epochs, and waste the least side by side.
 func (ev *evaluator) shapesOf(p Probe) []shape {
 	tasks := len(ev.tasks)
 	if p == ProbePaper && !ev.pairs() {

@@ -20,8 +20,8 @@ import (
 
 // L-BFGS settings. The iterations are a bound. Task-il and wide embeddings are solved for W itself, with a memory of
 // 80: with gonum's default of 15, L-BFGS took ten times the iterations on UAI at the weakest penalty, because
-// embeddings are strongly correlated. In the coordinates of class-il both memories take about the same number of
-// iterations.
+// embeddings are strongly correlated. In the coordinates of class-il, memories of 15 and 80 take about the same number
+// of iterations.
 const (
 	convergedIterations = 2000
 	convergedMemory     = 80

@@ -254,8 +254,8 @@ func edgesOf(a *graph.Adjacency) []record.Edge {
 	return edges
 }
 
-// valuesOf returns the values of terms in the order of names, to which it adds new ones. A name
-// without a value gets NaN if a later name has a value. Otherwise it is left out.
+// valuesOf returns the values of terms in the order of names, to which it adds new ones. A name without a value gets
+// NaN if a later name has a value. Otherwise it is left out.
 func valuesOf(names *[]string, terms []Term) (values []record.Number) {
 	for _, t := range terms {
 		i := slices.Index(*names, t.Name)

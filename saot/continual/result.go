@@ -127,8 +127,8 @@ func (s *Score) ValidAP() (float64, bool) {
 	return sum / float64(max(1, heads)), recorded && heads > 0
 }
 
-// The paper probe stopped early if it kept a head from epoch earlyEpoch or before that is more than earlyMargin
-// percentage points below the converged probe's.
+// The paper probe stopped early if the head that it kept is of epoch earlyEpoch or an earlier one, and its mean
+// accuracy is more than earlyMargin percentage points below that of the converged probe.
 const (
 	earlyEpoch  = 3 * paperInterval
 	earlyMargin = 10

@@ -1,7 +1,7 @@
 // Package control has the controls, with which every figure is compared: methods that take no training step and see no
 // label. They range from class frequencies alone, through raw and propagated features, to SAOT's encoder before
-// training. It
-// imports package saot, whose settings, encoder and buffer they share, and packages on which methods are built.
+// training. It imports package saot, whose settings, encoder and buffer they share, and packages on which methods are
+// built.
 package control
 
 import (

@@ -29,7 +29,8 @@ const (
 //
 // It is the network that Graph Barlow Twins (Bielak et al. 2022) and TRACE train on large graphs. There the attention
 // and the skip each have a bias. Both are added, so one bias is enough here. Weights start Xavier-uniform and biases at
-// 0, as in PyTorch Geometric's GATConv. So do the skips', although PyTorch's Linear would draw both from ±1/√in.
+// 0, as in PyTorch Geometric's GATConv. Those of the skips start the same way, although PyTorch's Linear would draw
+// both from ±1/√in.
 type gat struct{ Config }
 
 // layerName returns the name of a layer's variable; layers count from 0, names from 1.

@@ -29,8 +29,8 @@ type SlurmOptions struct {
 }
 
 // slurmWarning is how long before its time limit a task is told to stop. It then queues itself again, unless it has
-// been queued again slurmRequeues times; Slurm counts preemptions too. Each time it finishes one more task of the
-// stream or several, unless the limit is too short for one.
+// been queued again slurmRequeues times; Slurm counts preemptions too. Each time it finishes at least one more task of
+// the stream, unless the limit is too short for one.
 const (
 	slurmWarning  = 60 * time.Second // Slurm rounds it to up to twice that
 	slurmRequeues = 10

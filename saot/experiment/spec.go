@@ -132,8 +132,8 @@ func parseSpec(name string, data []byte, on []string) (*Spec, error) {
 	return s, bad.in(name)
 }
 
-// replaceDatasets takes other datasets, if any are given. If the entries name different datasets,
-// each has settings for its own, and the given datasets only choose among the entries.
+// replaceDatasets takes other datasets, if any are given. If the entries name different datasets, each has settings for
+// its own, and the given datasets only choose among the entries.
 func (s *specFile) replaceDatasets(on []string, bad *faults) {
 	if len(on) == 0 || len(s.Runs) == 0 {
 		return

@@ -285,8 +285,8 @@ func valueOf(node ast.Node) fields.Value {
 	return v
 }
 
-// line returns the line of the last change of a field that err names, or otherwise if there is none. rename translates
-// the names in err.
+// line returns the line of the last change of a field that err names, or the given line otherwise if there is none.
+// rename translates the names in err.
 func (c changes) line(err error, rename func(string) string, otherwise int) int {
 	fault, ok := errors.AsType[*check.Fault](err)
 	if !ok {

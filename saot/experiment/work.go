@@ -26,8 +26,8 @@ type WorkOptions struct {
 	Bytes       []int64 // what each run is expected to take; may be nil where Memory is 0
 	RetryFailed bool    // do again runs that failed before Work began, and not those that fail after it
 	// Wait is the time after which Work looks again for runs that other processes hold, until there is none. 0 leaves
-	// them to the others. The task of a scheduler waits: a file system may hold the lock for a while after its node is
-	// gone.
+	// them to the others. The task of a scheduler waits: a file system may keep a node's lock for a while after the
+	// node is gone.
 	Wait time.Duration
 	// Command is the process of a run, which takes up the run in its folder. Its standard error goes to LogFile. It may
 	// not be nil.

@@ -69,8 +69,8 @@ type Plan struct {
 // Frame is the state after a number of training steps of the task. What a method does not have is absent.
 type Frame struct {
 	Step int `json:"step"` // 0 is before the first
-	// Terms and Figures are in the order of the task's names. A value that is missing
-	// is null, or absent if no later name has a value.
+	// Terms and Figures are in the order of the task's names. A value that is missing is null, or absent if no later
+	// name has a value.
 	Terms   []Number `json:"terms,omitempty"`
 	Figures []Number `json:"figures,omitempty"`
 	// MarginalError is that of the plan that the training step solved, over other nodes than the watched ones.
