@@ -63,8 +63,8 @@ func (s Store) Import(ctx context.Context, e Entry, path string, trust bool) ([]
 // staged is the pattern of the folders that Import copies files into. Each has a lock while its process lives.
 const staged = ".import-*"
 
-// staging makes a folder next to the target, so that a rename is one step, and removes folders that killed
-// processes left.
+// staging makes a folder next to the target, so that a rename is one step, and removes folders that killed processes
+// left.
 func (s Store) staging() (dir string, release func(), err error) {
 	left, _ := fs.Glob(os.DirFS(s.Dir), staged) // an error only of a bad pattern
 	for _, name := range left {

@@ -211,8 +211,8 @@ func newDataGetCommand(dir *string) *cobra.Command {
 		Use:   "get NAME...",
 		Short: "fetch datasets into the data folder and check them",
 		Long: `Fetch the files of datasets that are not there yet, from the first mirror that has them. A download
-that breaks off is resumed, now or by the next get. A file whose checksum is known
-appears under its final name only after it has matched.`,
+that breaks off is resumed, now or by the next get. A file whose checksum is known appears under its
+final name only after the checksum has matched.`,
 		Example: `  saot data get cora-full
   saot data get ogbn-arxiv reddit --data ~/graphs`,
 		Args: cobra.MinimumNArgs(1),

@@ -9,8 +9,8 @@ import (
 	"github.com/saot-go/saot/saot/experiment"
 )
 
-// finish returns what is done at the end of a run in a folder: it draws the run's matrices and removes what
-// killed processes left of other files.
+// finish returns what is done at the end of a run in a folder: it draws the run's matrices and removes what killed
+// processes left of other files.
 func finish(dir string) func(r *continual.Result) error {
 	return func(r *continual.Result) error {
 		for _, name := range []string{experiment.ConfigFile, matrixFile} {

@@ -72,8 +72,8 @@ func writeLines(out io.Writer, prefix string, lines []string) error {
 type writer func(ctx context.Context, out io.Writer) error
 
 // onGroups makes a command read the runs under its arguments, choose among them by --only and, under --mixed, let their
-// programs differ. The function do writes nothing, so that it may be left when a signal comes; the writer that
-// it returns does.
+// programs differ. The function do writes nothing, so that it may be left when a signal comes; the writer that it
+// returns does.
 func onGroups(cmd *cobra.Command, do func(dirs []string, sel selection) (writer, error)) {
 	var only []string
 	var mixed bool

@@ -32,7 +32,8 @@ func liveHTML(about, address string) string {
 
 // Clouds is the transport page with two clouds of points, costs of squared distances, and ε. Epsilon 0 is the exact
 // plan; rho is ρ of both marginals, and 0 means exact marginals. Clouds that reach out of the page's unit square are
-// scaled to fit it, and ε and ρ by the same factor squared. More are other keys of the address: "sweeps=1".
+// scaled to fit it, and ε and ρ are scaled by the square of that factor. More are other keys of the address:
+// "sweeps=1".
 func Clouds(x, y []plotting.Point, epsilon, rho float64, more ...string) string {
 	placed, scale := inSquare(slices.Concat(x, y))
 	keys := append([]string{"x=" + packed(placed[:len(x)]), "y=" + packed(placed[len(x):])},

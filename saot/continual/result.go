@@ -37,7 +37,7 @@ type Result struct {
 	Resumed  int             `json:"resumed"`         // times that it was resumed and then finished a task, or the run
 	Compiled int             `json:"compiled_graphs"` // graphs compiled by the last stretch of the run
 
-	PeakBytes int64 `json:"peak_bytes,omitempty"` // the process's largest resident set; 0 if unknown or External
+	PeakBytes int64 `json:"peak_bytes,omitempty"` // bytes of the largest resident set; 0 if unknown or External
 
 	ProbeRows   int          `json:"probe_rows,omitempty"` // bound of the train nodes of probes; 0 is none
 	Scores      []Score      `json:"scores"`

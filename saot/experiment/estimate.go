@@ -32,9 +32,9 @@ func (s *Sweep) Estimates() []Estimate {
 }
 
 // EstimatesOf reads the data of numbered runs of the sweep and returns a list of all runs in which these have
-// estimates. An estimate is what similar finished runs of the sweep took, scaled by a model, or what the model
-// says if there are none. If the model knows nothing about the dataset, the training time is scaled by the epochs, and
-// the memory is not scaled.
+// estimates. An estimate is what similar finished runs of the sweep took, scaled by a model, or what the model says if
+// there are none. If the model knows nothing about the dataset, the training time is scaled by the epochs, and the
+// memory is not scaled.
 func (s *Sweep) EstimatesOf(numbers []int) []Estimate {
 	e := &estimator{finished: map[string][]*past{}, shapes: map[string]*shape{}}
 	runs := s.all

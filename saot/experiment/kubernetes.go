@@ -30,8 +30,8 @@ type KubernetesOptions struct {
 // kubernetesGroup is the group that may write to the claim: that of the user in the image of binder/Dockerfile.
 const kubernetesGroup = 1000
 
-// kubernetesRetries is how often, at most, a pod is made again for a run, not counting disruptions. A run that failed,
-// or a wrong command, is not tried again. kubernetesGrace is how long a pod may take to stop.
+// kubernetesRetries is how often, at most, a pod is made again for a run, not counting disruptions. kubernetesGrace is
+// how long a pod may take to stop.
 const (
 	kubernetesRetries = 3
 	kubernetesGrace   = 60 * time.Second

@@ -1,7 +1,7 @@
 // Package record writes and reads the recording of a run: what a method makes of a few nodes of each task while it
 // learns. Reading checks every size and bound. Plane keeps a picture from turning or flipping between frames.
-// continual.Options.Record makes a recording; playground/viewer shows it. Of this module, it imports only
-// helpers in internal.
+// continual.Options.Record makes a recording; playground/viewer shows it. Of this module, it imports only helpers in
+// internal.
 //
 // # Files
 //
